@@ -1,0 +1,251 @@
+"""Capra's graphs: 2-D tensors, built and checked one operation at a time.
+
+Each method of Graph returns the new node's id.  A bad graph fails in the call that makes it bad, with
+a CompileError that names the operation, the shapes and the rows.  `evaluate` is the meaning of a graph
+in floating point; what the compiled program computes is compared with it.
+"""
+
+import math
+import operator
+
+from ga2_isa import K_MAX
+
+
+class CompileError(ValueError):
+    """A graph, a calibration or an input that Capra does not take."""
+
+
+class Record(dict):
+    """A dict whose entries also read as attributes: node.shape is node["shape"]."""
+
+    def __init__(self, **entries):
+        super().__init__(entries)
+        self.__dict__ = self
+
+
+class Graph:
+    """A list of nodes in the order they were built, each with id, op, ins, shape and attrs.
+
+    `ins` are ids of earlier nodes; `shape` is (rows, columns); `tags` is {node id: tag}.
+    """
+
+    def __init__(self):
+        self.nodes = []
+        self.tags = {}
+        self.names = set()
+
+    # ---- leaves -----------------------------------------------------------------------------
+
+    def input(self, name, shape):
+        """A tensor given at run time, `shape` = (rows, columns)."""
+        rows, columns = shape
+        if rows < 1 or columns < 1:
+            raise CompileError(f"input {name}: shape {rows} x {columns} is empty; both must be 1 or "
+                               "more")
+        return self._append("input", (), (rows, columns), name=self._new_name("input", name))
+
+    def weight(self, name, array):
+        """A constant tensor; `array` is a list of equally long rows of finite numbers."""
+        if not array or not array[0] or any(len(row) != len(array[0]) for row in array):
+            raise CompileError(f"weight {name}: the array must be a list of equally long, non-empty "
+                               "rows")
+        if not all(math.isfinite(value) for row in array for value in row):
+            raise CompileError(f"weight {name}: every value must be a finite number")
+        return self._append("weight", (), (len(array), len(array[0])),
+                            name=self._new_name("weight", name),
+                            array=[list(row) for row in array])
+
+    # ---- operations -------------------------------------------------------------------------
+
+    def matmul(self, a, b, transpose_b=False, scale=1.0):
+        """scale * a x b, or scale * a x b^T with transpose_b."""
+        self._use("matmul", a, b)
+        rows, inner = self.nodes[a].shape
+        b_rows, b_columns = self.nodes[b].shape
+        b_inner, columns = (b_columns, b_rows) if transpose_b else (b_rows, b_columns)
+        if inner != b_inner:
+            raise CompileError(f"matmul: {self._shapes(a, b)}{' transposed' if transpose_b else ''} "
+                               f"do not fit: inner dimensions {inner} and {b_inner}")
+        if inner > K_MAX:
+            raise CompileError(f"matmul: {self._shapes(a, b)} has inner dimension {inner}; the chip "
+                               f"multiplies at most {K_MAX}")
+        if not (math.isfinite(scale) and scale > 0):
+            raise CompileError(f"matmul: scale {scale} must be a positive finite number")
+        return self._append("matmul", (a, b), (rows, columns), transpose_b=transpose_b, scale=scale)
+
+    def softmax(self, a):
+        """The softmax of each row."""
+        self._use("softmax", a)
+        return self._append("softmax", (a,), self.nodes[a].shape)
+
+    def add(self, a, b):
+        """a + b, of one shape."""
+        self._use("add", a, b)
+        if self.nodes[a].shape != self.nodes[b].shape:
+            raise CompileError(f"add: {self._shapes(a, b)} differ; both must have one shape")
+        return self._append("add", (a, b), self.nodes[a].shape)
+
+    def relu(self, a):
+        """max(0, a), fused into the matmul `a`, which may have no other consumer."""
+        self._use("relu", a)
+        if self.nodes[a].op != "matmul":
+            raise CompileError(f"relu: its input is node {a}, {self.nodes[a].op}; only a matmul's "
+                               "requantizer can apply it")
+        if self.consumers(a):
+            raise CompileError(f"relu: matmul {a} also feeds node {self.consumers(a)[0]}, which needs "
+                               "the values before the relu")
+        return self._append("relu", (a,), self.nodes[a].shape)
+
+    def concat_rows(self, a, b):
+        """The rows of `a`, then the rows of `b`; both are computed in place there."""
+        self._use("concat_rows", a, b)
+        a_rows, columns = self.nodes[a].shape
+        b_rows, b_columns = self.nodes[b].shape
+        if columns != b_columns:
+            raise CompileError(f"concat_rows: {self._shapes(a, b)} have {columns} and {b_columns} "
+                               "columns; both must have one width")
+        for part in (a, b):
+            if self.nodes[part].op == "slice":
+                raise CompileError(f"concat_rows: node {part} is a slice, a view of rows that lie "
+                                   "elsewhere; it would have to be copied")
+        for part in (a, b):
+            taken = [i for i in self.consumers(part) if self.nodes[i].op == "concat"]
+            if taken or a == b:
+                raise CompileError(f"concat_rows: node {part} already is a part of node "
+                                   f"{taken[0] if taken else len(self.nodes)}; a tensor cannot be in "
+                                   "two places")
+        return self._append("concat", (a, b), (a_rows + b_rows, columns))
+
+    def slice_rows(self, a, start, count):
+        """Rows start .. start+count-1 of `a`, as a view: no instruction, no copy."""
+        self._use("slice_rows", a)
+        rows, columns = self.nodes[a].shape
+        if count < 1:
+            raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at least "
+                               "one row")
+        if start < 0 or start + count > rows:
+            raise CompileError(f"slice_rows: rows {start} to {start + count - 1} of node {a}, which "
+                               f"has rows 0 to {rows - 1}")
+        return self._append("slice", (a,), (count, columns), start=start)
+
+    def argmax(self, a):
+        """The index of the first largest value of each row, shape (rows, 1)."""
+        self._use("argmax", a)
+        return self._append("argmax", (a,), (self.nodes[a].shape[0], 1))
+
+    def output(self, a, name):
+        """A tensor stored to external memory as `name`."""
+        self._use("output", a)
+        return self._append("output", (a,), self.nodes[a].shape,
+                            name=self._new_name("output", name))
+
+    def tag(self, a, name):
+        """Give node `a` the tag `name`, by which `ranges` finds it; returns a."""
+        self._node("tag", a)
+        self.tags[a] = name
+        return a
+
+    # ---- questions --------------------------------------------------------------------------
+
+    def consumers(self, a):
+        """Ids of the nodes that take node `a` as an operand, in order."""
+        return self.nodes[a].consumers
+
+    def fused_relu(self, a):
+        """Whether node `a` is a matmul whose requantizer applies a relu."""
+        return any(self.nodes[i].op == "relu" for i in self.consumers(a))
+
+    # ---- building ---------------------------------------------------------------------------
+
+    def _append(self, op, ins, shape, **attrs):
+        node = Record(id=len(self.nodes), op=op, ins=ins, shape=shape, attrs=attrs, consumers=[])
+        for i in ins:
+            self.nodes[i].consumers.append(node.id)
+        self.nodes.append(node)
+        return node.id
+
+    def _node(self, operation, a):
+        if not isinstance(a, int) or not 0 <= a < len(self.nodes):
+            raise CompileError(f"{operation}: {a} is not a node; there are {len(self.nodes)}")
+        return self.nodes[a]
+
+    def _use(self, operation, *ins):
+        """Refuse operands that no operation, or not this one, can read."""
+        for i in ins:
+            op = self._node(operation, i).op
+            if op == "output" or (op == "argmax" and operation != "output"):
+                raise CompileError(f"{operation}: node {i} is {op}; "
+                                   f"{'its indices' if op == 'argmax' else 'what it stores'} cannot be "
+                                   "an operand")
+            if operation == "relu" and op == "slice":
+                raise CompileError(f"relu: node {i} is a slice, a view; a relu would have to copy it")
+            if self.fused_relu(i):
+                raise CompileError(f"{operation}: matmul {i} feeds a relu, which replaces its values; "
+                                   "use the relu's node")
+
+    def _shapes(self, *ins):
+        return " and ".join("%d x %d" % self.nodes[i].shape for i in ins)
+
+    def _new_name(self, kind, name):
+        if name in self.names:
+            raise CompileError(f"{kind} {name}: the name is already taken in this graph")
+        self.names.add(name)
+        return name
+
+
+# ---- meaning in floating point ----------------------------------------------------------------
+
+def dot(x, y):
+    """The inner product of two rows, rounded once: alike in every order and on every Python (the
+    built-in sum() of floats rounds differently since 3.12)."""
+    return math.fsum(map(operator.mul, x, y))
+
+
+def mv(x, W):
+    """The row vector `x` (n) times the matrix `W` (n x p): a row of p numbers."""
+    return [dot(x, column) for column in zip(*W)]
+
+
+def softmax_row(scores):
+    """The softmax of one row of numbers."""
+    largest = max(scores)
+    weights = [math.exp(score - largest) for score in scores]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+def transpose(rows):
+    """The columns of a 2-D list, as rows."""
+    return [list(column) for column in zip(*rows)]
+
+
+def evaluate(g, inputs):
+    """{node id: rows} of graph `g` in floating point, for inputs {name: rows}."""
+    values = {}
+    for node in g.nodes:
+        values[node.id] = _evaluate_node(node, [values[i] for i in node.ins], inputs)
+    return values
+
+
+def _evaluate_node(node, ins, inputs):
+    attrs = node.attrs
+    if node.op == "input":
+        return inputs[attrs["name"]]
+    if node.op == "weight":
+        return attrs["array"]
+    if node.op == "matmul":
+        columns = ins[1] if attrs["transpose_b"] else transpose(ins[1])
+        return [[attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
+    if node.op == "softmax":
+        return [softmax_row(row) for row in ins[0]]
+    if node.op == "add":
+        return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
+    if node.op == "relu":
+        return [[max(0.0, value) for value in row] for row in ins[0]]
+    if node.op == "concat":
+        return ins[0] + ins[1]
+    if node.op == "slice":
+        return ins[0][attrs["start"]:attrs["start"] + node.shape[0]]
+    if node.op == "argmax":
+        return [[float(row.index(max(row)))] for row in ins[0]]
+    return ins[0]                               # output

@@ -1,0 +1,169 @@
+"""Running a compiled program, and two things to compare it with.
+
+`run` executes the instructions on the reference simulator.  `interpret` computes what they mean, node
+by node in plain integers, without instructions, addresses or buffers.  `stagewise_problems` holds each
+integer tensor against the real-number meaning of its operation.
+"""
+
+import math
+
+from capra_graph import CompileError, dot, softmax_row, transpose
+from ga2_isa import EXT, Machine
+from quant import INT8_MAX, clamp8, quantize, requant
+from softmax_gold import softmax
+
+
+def quantize_inputs(P, inputs):
+    """{node id: rows of int8} of the inputs {name: rows of numbers}, checked.
+
+    Raises CompileError, naming the input, for one that is missing, unknown, of another shape or not
+    finite.
+    """
+    wanted = {name: entry for name, entry in P.ext.items() if entry.kind == "input"}
+    for name in inputs:
+        if name not in wanted:
+            raise CompileError(f"input {name}: the program has no such input; it takes "
+                               f"{', '.join(wanted) or 'none'}")
+    ints = {}
+    for name, entry in wanted.items():
+        if name not in inputs:
+            raise CompileError(f"input {name}: missing")
+        rows, columns = entry.shape
+        value = inputs[name]
+        if len(value) != rows or any(len(row) != columns for row in value):
+            raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not "
+                               f"{len(value)} x {len(value[0]) if value else 0}")
+        if not all(math.isfinite(number) for row in value for number in row):
+            raise CompileError(f"input {name}: every value must be a finite number")
+        scale = P.scale[entry.node]
+        ints[entry.node] = [[quantize(number, scale) for number in row] for row in value]
+    return ints
+
+
+def ext_image(P, inputs):
+    """External memory before the program runs: EXT words with weights and inputs as int8."""
+    image = [0] * EXT
+    tensors = dict(P.constants)
+    tensors.update(quantize_inputs(P, inputs))
+    for entry in P.ext.values():
+        if entry.kind != "output":
+            flat = [value for row in tensors[entry.node] for value in row]
+            image[entry.addr:entry.addr + len(flat)] = flat
+    return image
+
+
+def run(P, inputs, machine=False):
+    """{output name: (ints, floats)}, both lists of rows; floats = ints * scale (argmax: the indices).
+
+    With machine=True: that, and the simulator after the run.
+    """
+    simulator = Machine(ext_image(P, inputs)).run(P.code)
+    outputs = read_outputs(P, simulator)
+    return (outputs, simulator) if machine else outputs
+
+
+def run_image(P, ext):
+    """What `run` returns, for an external memory image made by `ext_image`."""
+    return read_outputs(P, Machine(ext).run(P.code))
+
+
+def read_outputs(P, simulator):
+    """{output name: (ints, floats)} from the external memory of a machine that ran `P`."""
+    outputs = {}
+    for name, entry in P.ext.items():
+        if entry.kind == "output":
+            ints = _rows(simulator.ext, entry.addr, entry.shape)
+            scale = P.scale[entry.node]
+            factor = 1.0 if scale is None else scale
+            outputs[name] = (ints, [[value * factor for value in row] for row in ints])
+    return outputs
+
+
+def read_tensor(P, machine, i):
+    """Node i's integers (rows) from the scratchpad: the tensor itself only with reuse=False."""
+    return _rows(machine.spad, P.address[i], P.graph.nodes[i].shape)
+
+
+def _rows(memory, address, shape):
+    rows, columns = shape
+    return [memory[address + r * columns:address + (r + 1) * columns] for r in range(rows)]
+
+
+# ---- the meaning in integers ------------------------------------------------------------------
+
+def interpret(P, inputs):
+    """{node id: rows of integers}: what every tensor of program `P` holds, without its code."""
+    values = dict(P.constants)
+    values.update(quantize_inputs(P, inputs))
+    for node in P.graph.nodes:
+        if node.id not in values:
+            values[node.id] = _interpret_node(P, node, [values[i] for i in node.ins])
+    return values
+
+
+def _interpret_node(P, node, ins):
+    constants = P.params.get(node.id)
+    if node.op == "matmul":
+        columns = ins[1] if node.attrs["transpose_b"] else transpose(ins[1])
+        relu = P.graph.fused_relu(node.id)
+        return [[requant(_dot(row, column), *constants, relu=relu) for column in columns]
+                for row in ins[0]]
+    if node.op == "softmax":
+        return [[requant(p, *constants) for p in softmax(row)] for row in ins[0]]
+    if node.op == "add":
+        one, two = (_rescale(rows, pair) for rows, pair in zip(ins, constants))
+        return [[clamp8(p + q) for p, q in zip(*rows)] for rows in zip(one, two)]
+    if node.op == "relu":
+        return [[max(0, value) for value in row] for row in ins[0]]
+    if node.op == "concat":
+        return ins[0] + ins[1]
+    if node.op == "slice":
+        return ins[0][node.attrs["start"]:node.attrs["start"] + node.shape[0]]
+    if node.op == "argmax":
+        return [[row.index(max(row))] for row in ins[0]]
+    return ins[0]                               # output
+
+
+def _dot(row, column):
+    return sum(a * b for a, b in zip(row, column))
+
+
+def _rescale(rows, constants):
+    if constants is None:
+        return rows
+    return [[requant(value, *constants) for value in row] for row in rows]
+
+
+# ---- the integers against real numbers --------------------------------------------------------
+
+def stagewise_problems(P, ints):
+    """Sentences on tensors that are off the real-number meaning of their operation.
+
+    ints: {node id: rows}, as from `interpret`.  Every matmul and softmax must be within 1 level of
+    the operation on its dequantized operands, every add within 2 (two roundings and a sum).
+    """
+    problems = []
+    for node in P.graph.nodes:
+        if node.op not in ("matmul", "softmax", "add"):
+            continue
+        ins = [[[value * P.scale[i] for value in row] for row in ints[i]] for i in node.ins]
+        allowed = 2 if node.op == "add" else 1
+        for r, (got, real) in enumerate(zip(ints[node.id], _real_rows(P, node, ins))):
+            for c, (level, number) in enumerate(zip(got, real)):
+                exact = max(-INT8_MAX, min(INT8_MAX, number / P.scale[node.id]))
+                if abs(level - exact) > allowed:
+                    problems.append(f"{node.op} {node.id}[{r}][{c}]: {level}, but {exact:.3f} in real "
+                                    f"numbers (allowed: {allowed})")
+    return problems
+
+
+def _real_rows(P, node, ins):
+    if node.op == "softmax":
+        return [softmax_row(row) for row in ins[0]]
+    if node.op == "add":
+        return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
+    columns = ins[1] if node.attrs["transpose_b"] else transpose(ins[1])
+    real = [[node.attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
+    if P.graph.fused_relu(node.id):
+        real = [[max(0.0, value) for value in row] for row in real]
+    return real

@@ -1,0 +1,103 @@
+"""Scales: what one step of each int8 tensor stands for.
+
+1. A node's range is its largest absolute value over the calibration samples, or what `ranges` says.
+2. Nodes that hold the same numbers share one scale; the largest range among them counts.
+3. Softmax's scale is fixed by the chip: 1/16 in, 1/127 out.  Otherwise scale = range / 127.
+"""
+
+from capra_graph import CompileError, evaluate
+from quant import INT8_MAX
+
+SOFTMAX_IN = 1 / 16
+SOFTMAX_OUT = 1 / INT8_MAX
+SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result to their operands
+
+
+def plan_scales(g, calib, ranges=None):
+    """(scale, notes): {node id: real value of one int8 step} and sentences on saturation.
+
+    calib: input dicts {name: rows}, at least one; ranges: {tag: largest absolute value}, which
+    replaces the measured range of every node with that tag.  An argmax has no scale: None.
+    """
+    measured = measure_ranges(g, calib)
+    planned = [(ranges or {}).get(g.tags.get(i), value) for i, value in enumerate(measured)]
+    group = tie(g)
+    scale = group_scales(g, group, planned)
+    return scale, saturation_notes(g, scale, measured)
+
+
+def measure_ranges(g, calib):
+    """The largest absolute value of each node over the samples, a list by node id."""
+    if not calib:
+        raise CompileError("plan_scales: there is no calibration sample; give at least one")
+    ranges = [0.0] * len(g.nodes)
+    for number, sample in enumerate(calib):
+        values = evaluate(g, sample)
+        for node in g.nodes:
+            if node.op == "weight" and number:
+                continue                        # the same in every sample
+            ranges[node.id] = max(ranges[node.id], largest(values[node.id]))
+    return ranges
+
+
+def largest(rows):
+    """The largest absolute value in a 2-D list."""
+    return max(max(max(row), -min(row)) for row in rows)
+
+
+def tie(g):
+    """[group of each node]: nodes with one number hold the same numbers and share a scale."""
+    group = list(range(len(g.nodes)))
+    for node in g.nodes:
+        if node.op in SAME_NUMBERS:
+            for i in node.ins:
+                old = group[i]
+                group = [group[node.id] if number == old else number for number in group]
+    return group
+
+
+def group_scales(g, group, planned):
+    """{node id: scale} from the groups and each node's planned range."""
+    top = {}
+    for node in g.nodes:
+        top[group[node.id]] = max(top.get(group[node.id], 0.0), planned[node.id])
+    for node in g.nodes:
+        if node.op == "add":                    # the sum's steps must hold either operand, too
+            result = group[node.id]
+            top[result] = max([top[result]] + [top[group[i]] for i in node.ins])
+
+    pinned = {}
+    for node in g.nodes:
+        if node.op == "softmax":
+            _pin(pinned, group, node.ins[0], SOFTMAX_IN)
+            _pin(pinned, group, node.id, SOFTMAX_OUT)
+
+    scale = {}
+    for node in g.nodes:
+        number = group[node.id]
+        if node.op == "argmax" or (node.op == "output" and scale[node.ins[0]] is None):
+            scale[node.id] = None
+        elif number in pinned:
+            scale[node.id] = pinned[number]
+        else:
+            scale[node.id] = (top[number] or 1.0) / INT8_MAX
+    return scale
+
+
+def _pin(pinned, group, i, value):
+    if pinned.setdefault(group[i], value) != value:
+        raise CompileError(f"softmax: node {i} shares its scale with both a softmax's input (1/16) and "
+                           "a softmax's result (1/127); put a matmul between them")
+
+
+def saturation_notes(g, scale, measured):
+    """A sentence for each node that held, in calibration, more than its scale can express."""
+    notes = []
+    for node in g.nodes:
+        if scale[node.id] is None:
+            continue
+        limit = INT8_MAX * scale[node.id]
+        if measured[node.id] > limit * (1 + 1e-9):
+            notes.append(f"node {node.id} ({node.op}): values up to {measured[node.id]:.4g} saturate "
+                         f"at {limit:.4g}")
+    return notes

@@ -1,0 +1,302 @@
+"""Speculative decoding: a cheap draft guesses, the target checks all guesses in one pass.
+
+A block is the last token and k guesses, m = k + 1 rows.  The target computes all rows in one program:
+row i sees the c cached rows and the block's rows 0 .. i, so its choice is what a single step at that
+position would choose.  With a guesses agreeing in front,
+
+    guesses 0 .. a-1 are kept, the target's choice after row a comes free: a + 1 new tokens;
+    cache rows 0 .. a of the block are kept, the rest is dropped.
+
+Every token is the target's own choice after tokens that were its own: a bad draft costs time, never a
+token.  (Greedy decoding only, and exact as far as a row's numbers do not depend on the block around
+it: in floating point they do not; in int8 the scales decide, see exact_lm.)
+"""
+
+import math
+import random
+
+import capra
+from capra_graph import mv, softmax_row, transpose
+from capra_scales import largest
+from ga2_isa import cycle_counts
+from tiny_lm import (D, MATRICES, TAGS, V, append_to_cache, argmax, f_next, feed_forward,
+                     float_generate, step_inputs)
+
+DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
+
+
+# ---- the verifier's and the draft's graph ----------------------------------------------------
+
+def build_verify(m, c, mdl):
+    """The target on a block of m rows behind c cached rows.
+
+    Inputs x (m x D) and, for c > 0, kc and vc (c x D); outputs attn (m x D), tok (m x 1), logits
+    (m x V), k_new, v_new (m x D).  The causal rule is made of views: row i's keys and values are the
+    first c + i + 1 rows.
+    """
+    g = capra.Graph()
+    x = g.tag(g.input("x", (m, D)), "x")
+    W = {name: g.weight(name, mdl[name]) for name in MATRICES}
+    q = g.matmul(x, W["Wq"])
+    k_new = g.tag(g.matmul(x, W["Wk"]), "k")
+    v_new = g.tag(g.matmul(x, W["Wv"]), "v")
+    keys, values = append_to_cache(g, c, k_new, v_new)
+    rows = None
+    for i in range(m):
+        seen = c + i + 1
+        query = g.slice_rows(q, i, 1)
+        scores = g.matmul(query, g.slice_rows(keys, 0, seen), transpose_b=True,
+                          scale=1 / math.sqrt(D))
+        row = g.matmul(g.softmax(scores), g.slice_rows(values, 0, seen))
+        rows = row if rows is None else g.concat_rows(rows, row)
+    logits = feed_forward(g, W, x, rows)
+    g.output(rows, "attn")
+    g.output(g.argmax(logits), "tok")
+    g.output(logits, "logits")
+    g.output(k_new, "k_new")
+    g.output(v_new, "v_new")
+    return g
+
+
+def build_draft(Wd):
+    """The bigram draft: x (1 x D) times Wd (D x V); outputs tok, logits."""
+    g = capra.Graph()
+    logits = g.matmul(g.input("x", (1, D)), g.weight("Wd", Wd))
+    g.output(g.argmax(logits), "tok")
+    g.output(logits, "logits")
+    return g
+
+
+# ---- the target in floating point, a block at a time -----------------------------------------
+
+def float_block(mdl, toks, kc, vc, aux=None):
+    """(logits, k, v), a row per token of `toks`: the block as one masked computation.
+
+    kc and vc (c rows of D) are not changed.  Row i may see column j of the scores where j <= c + i;
+    the mask says so outright, so that this is a second opinion on float_step and on the verifier's
+    slices.  `aux`, a dict, receives "attn": the attention rows (m x D).
+    """
+    c = len(kc)
+    x = [mdl["E"][token] for token in toks]
+    q, k, v = (product(x, mdl[name]) for name in ("Wq", "Wk", "Wv"))
+    keys, values = kc + k, vc + v
+    scores = product(q, transpose(keys))
+    masked = [[score / math.sqrt(D) if j <= c + i else -math.inf for j, score in enumerate(row)]
+              for i, row in enumerate(scores)]
+    attn = product([softmax_row(row) for row in masked], values)
+    h = plus(x, product(attn, mdl["Wo"]))
+    hidden = [[max(0.0, value) for value in row] for row in product(h, mdl["W1"])]
+    y = plus(h, product(hidden, mdl["W2"]))
+    if aux is not None:
+        aux["attn"] = attn
+    return product(y, mdl["Wout"]), k, v
+
+
+def product(A, B):
+    """The matrix product of A (m x n) and B (n x p)."""
+    return [mv(row, B) for row in A]
+
+
+def plus(A, B):
+    """The sum of two matrices of one shape."""
+    return [[p + q for p, q in zip(*rows)] for rows in zip(A, B)]
+
+
+def float_verify(mdl):
+    """A verify for `speculate` made of float_block."""
+    def verify(c, toks, kc, vc):
+        logits, k, v = float_block(mdl, toks, kc, vc)
+        return [argmax(row) for row in logits], k, v
+    return verify
+
+
+# ---- the draft: a bigram table behind the embedding --------------------------------------------
+
+def solve(A, B):
+    """X (n x p) with A X = B, for A (n x n), B (n x p): Gauss-Jordan with partial pivoting.
+
+    Raises ValueError where A is singular.
+    """
+    n = len(A)
+    rows = [list(left) + list(right) for left, right in zip(A, B)]
+    for j in range(n):
+        pivot = max(range(j, n), key=lambda i: abs(rows[i][j]))
+        if abs(rows[pivot][j]) < 1e-12:
+            raise ValueError(f"solve: the matrix is singular (no pivot in column {j})")
+        rows[j], rows[pivot] = rows[pivot], rows[j]
+        rows[j] = [value / rows[j][j] for value in rows[j]]
+        for i in range(n):
+            if i != j and rows[i][j]:
+                factor = rows[i][j]
+                rows[i] = [value - factor * top for value, top in zip(rows[i], rows[j])]
+    return [row[n:] for row in rows]
+
+
+def make_draft(mdl, noise, seed=0):
+    """Wd (D x V) with E Wd = L, L[t][j] the draft's logit for token j after token t.
+
+    L knows the structured model's rule, or counts the pairs of a random model's own runs; every entry
+    then gets normal noise of size `noise`.
+    """
+    L = rule_table() if mdl["kind"] == "structured" else bigram_table(mdl)
+    R = random.Random(seed)
+    return solve(mdl["E"], [[logit + R.gauss(0, noise) for logit in row] for row in L])
+
+
+def rule_table():
+    """8 at the structured model's next token, else 0."""
+    return [[8.0 if j == f_next(t) else 0.0 for j in range(V)] for t in range(V)]
+
+
+def bigram_table(mdl):
+    """4 ln(V p(j | t)) from the pairs of floating-point runs from every start, counts from 0.5."""
+    count = [[0.5] * V for _ in range(V)]
+    for start in range(V):
+        run = float_generate(mdl, start, DRAFT_RUN)
+        for t, j in zip(run, run[1:]):
+            count[t][j] += 1
+    table = []
+    for row in count:
+        total = math.fsum(row)
+        table.append([4 * math.log(V * number / total) for number in row])
+    return table
+
+
+def draft_next(mdl, Wd, tok):
+    """The draft's guess after `tok`, in floating point."""
+    return argmax(mv(mdl["E"][tok], Wd))
+
+
+# ---- the host loop -----------------------------------------------------------------------------
+
+def speculate(mdl, Wd, start, n, k, verify=None, draft=None):
+    """(tokens, stats, calls): n tokens after `start`, k guesses a block.
+
+    verify(c, toks, kc, vc) -> (choice per row, k rows, v rows); draft(tok) -> token; left out, both
+    are the floating-point ones of `mdl` and `Wd`.  The last block may bring more than was asked for;
+    tokens is cut to [start, n more].  stats, before the cut: blocks, proposed, accepted, emitted,
+    cache (rows kept).  calls: ("draft",) and ("verify", c, m) in order.
+    Raises ValueError for n or k below 0 and for a token outside the vocabulary.
+    """
+    if n < 0 or k < 0:
+        raise ValueError(f"speculate: n = {n} tokens, k = {k} guesses; both must be 0 or more")
+    verify = verify or float_verify(mdl)
+    draft = draft or (lambda tok: draft_next(mdl, Wd, tok))
+    tokens = [known_token("start", start)]
+    kc, vc = [], []
+    stats = {"blocks": 0, "proposed": 0, "accepted": 0, "emitted": 0, "cache": 0}
+    calls = []
+    while len(tokens) <= n:
+        block = [tokens[-1]]
+        for _ in range(k):
+            block.append(known_token("draft", draft(block[-1])))
+            calls.append(("draft",))
+        guesses = block[1:]
+        choice, k_rows, v_rows = verify(len(kc), block, kc, vc)
+        calls.append(("verify", len(kc), len(block)))
+        accepted = agreeing(guesses, choice)
+        tokens = tokens + guesses[:accepted] + [choice[accepted]]
+        kc = kc + k_rows[:accepted + 1]
+        vc = vc + v_rows[:accepted + 1]
+        stats["blocks"] += 1
+        stats["proposed"] += len(guesses)
+        stats["accepted"] += accepted
+        stats["emitted"] += accepted + 1
+        stats["cache"] = len(kc)
+    return tokens[:n + 1], stats, calls
+
+
+def agreeing(guesses, choice):
+    """How many guesses in front are what the target chose."""
+    accepted = 0
+    while accepted < len(guesses) and guesses[accepted] == choice[accepted]:
+        accepted += 1
+    return accepted
+
+
+def known_token(what, token):
+    """`token`, if it is one; ValueError naming `what` gave it otherwise."""
+    if token not in range(V):
+        raise ValueError(f"speculate: {what} gave token {token!r}; tokens are 0 to {V - 1}")
+    return token
+
+
+# ---- on the chip -------------------------------------------------------------------------------
+
+class SpecChip:
+    """The host loop on the chip: a verifier program per (c, m), one draft program.
+
+    Calibrated by the floating-point loop with the floating-point draft, n tokens from every start in
+    `starts`: per (c, m) the verifier inputs seen; ranges x, k, v over all rows seen; the draft's
+    program on every x it was fed.
+    """
+
+    def __init__(self, mdl, Wd, n, k, starts=range(V)):
+        self.model = mdl
+        self.Wd = Wd
+        self.k = k
+        self.calib, self.ranges, drafted = calibrate_blocks(mdl, Wd, n, k, starts)
+        self.dprog = capra.compile_graph(build_draft(Wd), drafted or [{"x": [mdl["E"][0]]}])
+        self.programs = {}
+        self.log = []
+
+    def _vprog(self, c, m):
+        """The verifier program for m rows behind c cached ones, compiled once."""
+        if (c, m) not in self.programs:
+            if (c, m) not in self.calib:
+                raise capra.CompileError(f"verifier for {m} rows behind {c} cached rows: no "
+                                         "calibration run needed one, so it has no scales")
+            self.programs[c, m] = capra.compile_graph(build_verify(m, c, self.model),
+                                                      self.calib[c, m], ranges=self.ranges)
+        return self.programs[c, m]
+
+    def verify(self, c, toks, kc, vc):
+        """(choice per row, k rows, v rows) from the chip, as `speculate` wants them."""
+        P = self._vprog(c, len(toks))
+        ext = capra.ext_image(P, step_inputs([self.model["E"][token] for token in toks], kc, vc))
+        self.log.append(capra.Record(kind="verify", code=P.code, ext=ext, c=c, m=len(toks)))
+        out = capra.run_image(P, ext)
+        return [row[0] for row in out["tok"][0]], out["k_new"][1], out["v_new"][1]
+
+    def draft(self, tok):
+        """The draft's guess after `tok`, from the chip."""
+        ext = capra.ext_image(self.dprog, {"x": [self.model["E"][tok]]})
+        self.log.append(capra.Record(kind="draft", code=self.dprog.code, ext=ext))
+        return capra.run_image(self.dprog, ext)["tok"][0][0][0]
+
+    def generate(self, start, n):
+        """(tokens, stats, log): as `speculate`; the log has kind, code, ext (and c, m) per program."""
+        self.log = []
+        tokens, stats, _ = speculate(self.model, self.Wd, start, n, self.k, self.verify, self.draft)
+        return tokens, stats, self.log
+
+
+def calibrate_blocks(mdl, Wd, n, k, starts):
+    """(calib, ranges, drafted) from floating-point host loops of n tokens from every start.
+
+    calib: {(c, m): verifier inputs}; ranges: {"x", "k", "v"}; drafted: the draft's inputs.
+    """
+    calib = {}
+    ranges = {"x": largest(mdl["E"]), "k": 0.0, "v": 0.0}
+    drafted = {}
+
+    def verify(c, toks, kc, vc):
+        x = [mdl["E"][token] for token in toks]
+        calib.setdefault((c, len(toks)), []).append(step_inputs(x, kc, vc))
+        logits, k_rows, v_rows = float_block(mdl, toks, kc, vc)
+        ranges["k"] = max(ranges["k"], largest(k_rows))
+        ranges["v"] = max(ranges["v"], largest(v_rows))
+        return [argmax(row) for row in logits], k_rows, v_rows
+
+    def draft(tok):
+        drafted[tok] = {"x": [mdl["E"][tok]]}
+        return draft_next(mdl, Wd, tok)
+
+    for start in starts:
+        speculate(mdl, Wd, start, n, k, verify, draft)
+    return calib, ranges, list(drafted.values())
+
+
+def cycles_of(log):
+    """The chip's cycles for all programs of a log."""
+    return sum(cycle_counts(entry["code"])[0] for entry in log)

@@ -1,0 +1,203 @@
+"""A tiny language model: one layer, one head, 16 tokens; in floating point and on the chip.
+
+    x = E[token];  q, k, v = x Wq, x Wk, x Wv;  K, V = cache plus the new row
+    a = softmax(q K^T / sqrt(D)) V;  h = x + a Wo;  y = h + relu(h W1) W2;  logits = y Wout
+
+The next token is the first largest logit.  The embedding E stays on the host: the chip has no gather.
+"""
+
+import math
+import random
+
+import capra
+from capra_graph import dot, mv, softmax_row
+from capra_scales import largest
+
+V = 16                                          # tokens
+D = 16                                          # width of the model
+HID = 32                                        # width of the feed-forward layer
+MATRICES = ("Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wout")
+TAGS = ("x", "k", "v")                          # tensors whose range all program shapes share
+
+
+def f_next(token):
+    """The structured model's rule: the token after `token`."""
+    return (5 * token + 3) % V
+
+
+def make_model(kind="structured", seed=1, noise=0.45):
+    """A model: {kind, E (V x D), Wq, Wk, Wv, Wo (D x D), W1 (D x HID), W2 (HID x D), Wout (D x V)}.
+
+    "structured" follows the rule f_next by construction, `noise` being the size of its random
+    matrices; "random" has no rule.  Raises ValueError for another kind.
+    """
+    if kind not in ("structured", "random"):
+        raise ValueError(f"make_model: kind {kind!r} is unknown; it is 'structured' or 'random'")
+    R = random.Random(seed)
+    root = math.sqrt(D)
+    if kind == "random":
+        E = [[value / 4 for value in row] for row in gauss_matrix(R, V, D, 1.0)]
+        Wout = gauss_matrix(R, D, V, 1 / root)
+        size = 1.0
+    else:
+        E = [[(-1) ** bin(i & j).count("1") / 4 for j in range(D)] for i in range(V)]
+        before = {f_next(token): token for token in range(V)}
+        Wout = [[8 * E[before[j]][i] for j in range(V)] for i in range(D)]
+        size = noise
+    model = {"kind": kind, "E": E}
+    for name in ("Wq", "Wk", "Wv", "Wo"):
+        model[name] = gauss_matrix(R, D, D, size / root)
+    model["W1"] = gauss_matrix(R, D, HID, size / root)
+    model["W2"] = gauss_matrix(R, HID, D, size / math.sqrt(HID))
+    model["Wout"] = Wout
+    return model
+
+
+def gauss_matrix(R, rows, columns, sd):
+    """A matrix of normal numbers, drawn row by row from the generator `R`."""
+    return [[R.gauss(0, sd) for _ in range(columns)] for _ in range(rows)]
+
+
+def argmax(row):
+    """The index of the first largest number."""
+    return row.index(max(row))
+
+
+# ---- floating point -----------------------------------------------------------------------------
+
+def float_step(m, tok, kc, vc):
+    """One decode step: (logits, k, v, parts) for token `tok` after the cached rows kc, vc.
+
+    kc and vc are lists of rows of D numbers and are not changed; parts has the rows q, attn (weighted
+    values, before Wo), h and y.
+    """
+    x = m["E"][tok]
+    q, k, v = mv(x, m["Wq"]), mv(x, m["Wk"]), mv(x, m["Wv"])
+    keys = kc + [k]
+    values = vc + [v]
+    weights = softmax_row([dot(q, key) / math.sqrt(D) for key in keys])
+    attn = mv(weights, values)
+    h = [p + r for p, r in zip(x, mv(attn, m["Wo"]))]
+    hidden = [max(0.0, value) for value in mv(h, m["W1"])]
+    y = [p + r for p, r in zip(h, mv(hidden, m["W2"]))]
+    return mv(y, m["Wout"]), k, v, {"q": q, "attn": attn, "h": h, "y": y}
+
+
+def float_generate(m, start, n):
+    """[start, t1, .., tn]: n tokens by greedy decoding in floating point."""
+    tokens = [start]
+    kc, vc = [], []
+    for _ in range(n):
+        logits, k, v, _ = float_step(m, tokens[-1], kc, vc)
+        kc, vc = kc + [k], vc + [v]
+        tokens.append(argmax(logits))
+    return tokens
+
+
+# ---- on the chip --------------------------------------------------------------------------------
+
+def build_graph(m, L):
+    """One decode step with L tokens in context, the new one included.
+
+    Inputs x (1 x D) and, for L > 1, kc and vc (L-1 x D); outputs tok, logits, k_new, v_new.
+    """
+    g = capra.Graph()
+    x = g.tag(g.input("x", (1, D)), "x")
+    W = {name: g.weight(name, m[name]) for name in MATRICES}
+    q = g.matmul(x, W["Wq"])
+    k_new = g.tag(g.matmul(x, W["Wk"]), "k")
+    v_new = g.tag(g.matmul(x, W["Wv"]), "v")
+    keys, values = append_to_cache(g, L - 1, k_new, v_new)
+    scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
+    attn = g.matmul(g.softmax(scores), values)
+    logits = feed_forward(g, W, x, attn)
+    g.output(g.argmax(logits), "tok")
+    g.output(logits, "logits")
+    g.output(k_new, "k_new")
+    g.output(v_new, "v_new")
+    return g
+
+
+def append_to_cache(g, cached, k_new, v_new):
+    """Nodes (keys, values): the new rows behind `cached` rows, which become the inputs kc and vc."""
+    if cached == 0:
+        return k_new, v_new
+    kc = g.tag(g.input("kc", (cached, D)), "k")
+    vc = g.tag(g.input("vc", (cached, D)), "v")
+    return (g.tag(g.concat_rows(kc, k_new), "k"), g.tag(g.concat_rows(vc, v_new), "v"))
+
+
+def feed_forward(g, W, x, attn):
+    """The logits node: everything behind the attention, row by row."""
+    h = g.add(x, g.matmul(attn, W["Wo"]))
+    y = g.add(h, g.matmul(g.relu(g.matmul(h, W["W1"])), W["W2"]))
+    return g.matmul(y, W["Wout"])
+
+
+def calibrate(m, steps, starts=range(V)):
+    """(calib, ranges) from greedy float runs of `steps` tokens from every start.
+
+    calib: {L: the inputs {x, kc, vc} seen with L tokens in context}; ranges: {"x", "k", "v": the
+    largest absolute value of the embedding rows fed, of the keys and of the values, over all runs}.
+    """
+    calib = {L: [] for L in range(1, steps + 1)}
+    ranges = dict.fromkeys(TAGS, 0.0)
+    for start in starts:
+        tok = start
+        kc, vc = [], []
+        for L in range(1, steps + 1):
+            x = m["E"][tok]
+            calib[L].append(step_inputs([x], kc, vc))
+            logits, k, v, _ = float_step(m, tok, kc, vc)
+            for tag, row in zip(TAGS, (x, k, v)):
+                ranges[tag] = max(ranges[tag], largest([row]))
+            kc, vc = kc + [k], vc + [v]
+            tok = argmax(logits)
+    return calib, ranges
+
+
+def step_inputs(x, kc, vc):
+    """The inputs of a step or block: rows x, and the cached rows where there are any."""
+    return {"x": x, "kc": kc, "vc": vc} if kc else {"x": x}
+
+
+class Chip:
+    """The plain decoder on the chip: one program per context length, each compiled once.
+
+    Calibrated on `steps` tokens from every start in `starts`.
+    """
+
+    def __init__(self, m, steps, starts=range(V)):
+        self.model = m
+        self.steps = steps
+        self.calib, self.ranges = calibrate(m, steps, starts)
+        self.programs = {}
+
+    def program(self, L):
+        """The program for L tokens in context, 1 <= L <= steps."""
+        if L not in self.calib:
+            raise capra.CompileError(f"context {L}: this chip was calibrated for 1 to {self.steps} "
+                                     "tokens; make it with more steps")
+        if L not in self.programs:
+            self.programs[L] = capra.compile_graph(build_graph(self.model, L), self.calib[L],
+                                                   ranges=self.ranges)
+        return self.programs[L]
+
+    def generate(self, start, n):
+        """(tokens [start, t1, .., tn], records): n greedy tokens, and one record per program run.
+
+        A record has L, code, ext (external memory before the run), logits (floats) and tok.
+        """
+        tokens = [start]
+        records = []
+        kc, vc = [], []
+        for L in range(1, n + 1):
+            P = self.program(L)
+            ext = capra.ext_image(P, step_inputs([self.model["E"][tokens[-1]]], kc, vc))
+            out = capra.run_image(P, ext)
+            tok = out["tok"][0][0][0]
+            records.append(capra.Record(L=L, code=P.code, ext=ext, logits=out["logits"][1][0],
+                                        tok=tok))
+            kc, vc = kc + out["k_new"][1], vc + out["v_new"][1]
+            tokens.append(tok)
+        return tokens, records
