@@ -16,27 +16,28 @@ SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result
 def plan_scales(g, calib, ranges=None):
     """(scale, notes): {node id: real value of one int8 step} and sentences on saturation.
 
-    calib: input dicts {name: rows}, at least one; ranges: {tag: largest absolute value}, which
-    replaces the measured range of every node with that tag.  An argmax has no scale: None.
+    calib: input dicts {name: rows}; ranges: {tag: largest absolute value}, which replaces the measured
+    range of every node with that tag.  Without a sample, `ranges` must reach every tensor that is not
+    a weight or beside a softmax: CompileError names the first it does not.  An argmax has no scale:
+    None.
     """
     measured = measure_ranges(g, calib)
     planned = [(ranges or {}).get(g.tags.get(i), value) for i, value in enumerate(measured)]
-    group = tie(g)
-    scale = group_scales(g, group, planned)
+    scale = group_scales(g, tie(g), planned)
     return scale, saturation_notes(g, scale, measured)
 
 
 def measure_ranges(g, calib):
-    """The largest absolute value of each node over the samples, a list by node id."""
-    if not calib:
-        raise CompileError("plan_scales: there is no calibration sample; give at least one")
-    ranges = [0.0] * len(g.nodes)
-    for number, sample in enumerate(calib):
+    """The largest absolute value of each node over the samples, a list by node id.
+
+    None where there is no sample; a weight's range needs none.
+    """
+    ranges = [largest(node.attrs["array"]) if node.op == "weight" else None for node in g.nodes]
+    for sample in calib:
         values = evaluate(g, sample)
         for node in g.nodes:
-            if node.op == "weight" and number:
-                continue                        # the same in every sample
-            ranges[node.id] = max(ranges[node.id], largest(values[node.id]))
+            if node.op != "weight":
+                ranges[node.id] = max(ranges[node.id] or 0.0, largest(values[node.id]))
     return ranges
 
 
@@ -57,14 +58,14 @@ def tie(g):
 
 
 def group_scales(g, group, planned):
-    """{node id: scale} from the groups and each node's planned range."""
+    """{node id: scale} from the groups and each node's planned range, None where it has none."""
     top = {}
     for node in g.nodes:
-        top[group[node.id]] = max(top.get(group[node.id], 0.0), planned[node.id])
+        widen(top, group[node.id], planned[node.id])
     for node in g.nodes:
         if node.op == "add":                    # the sum's steps must hold either operand, too
-            result = group[node.id]
-            top[result] = max([top[result]] + [top[group[i]] for i in node.ins])
+            for i in node.ins:
+                widen(top, group[node.id], top.get(group[i]))
 
     pinned = {}
     for node in g.nodes:
@@ -79,9 +80,18 @@ def group_scales(g, group, planned):
             scale[node.id] = None
         elif number in pinned:
             scale[node.id] = pinned[number]
-        else:
+        elif number in top:
             scale[node.id] = (top[number] or 1.0) / INT8_MAX
+        else:
+            raise CompileError(f"plan_scales: nothing tells the range of node {node.id} ({node.op}); "
+                               "give a calibration sample, or a range for its tag")
     return scale
+
+
+def widen(top, number, value):
+    """Let group `number` reach `value`, if there is one."""
+    if value is not None:
+        top[number] = max(top.get(number, 0.0), value)
 
 
 def _pin(pinned, group, i, value):
@@ -94,7 +104,7 @@ def saturation_notes(g, scale, measured):
     """A sentence for each node that held, in calibration, more than its scale can express."""
     notes = []
     for node in g.nodes:
-        if scale[node.id] is None:
+        if scale[node.id] is None or measured[node.id] is None:
             continue
         limit = INT8_MAX * scale[node.id]
         if measured[node.id] > limit * (1 + 1e-9):

@@ -19,8 +19,8 @@ import capra
 from capra_graph import mv, softmax_row, transpose
 from capra_scales import largest
 from ga2_isa import cycle_counts
-from tiny_lm import (D, MATRICES, TAGS, V, append_to_cache, argmax, f_next, feed_forward,
-                     float_generate, step_inputs)
+from tiny_lm import (D, V, append_to_cache, argmax, check_context, f_next, feed_forward,
+                     float_generate, project, step_inputs)
 
 DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
 
@@ -34,12 +34,9 @@ def build_verify(m, c, mdl):
     (m x V), k_new, v_new (m x D).  The causal rule is made of views: row i's keys and values are the
     first c + i + 1 rows.
     """
+    check_context(c + m)
     g = capra.Graph()
-    x = g.tag(g.input("x", (m, D)), "x")
-    W = {name: g.weight(name, mdl[name]) for name in MATRICES}
-    q = g.matmul(x, W["Wq"])
-    k_new = g.tag(g.matmul(x, W["Wk"]), "k")
-    v_new = g.tag(g.matmul(x, W["Wv"]), "v")
+    W, x, q, k_new, v_new = project(g, mdl, m)
     keys, values = append_to_cache(g, c, k_new, v_new)
     rows = None
     for i in range(m):
@@ -47,8 +44,8 @@ def build_verify(m, c, mdl):
         query = g.slice_rows(q, i, 1)
         scores = g.matmul(query, g.slice_rows(keys, 0, seen), transpose_b=True,
                           scale=1 / math.sqrt(D))
-        row = g.matmul(g.softmax(scores), g.slice_rows(values, 0, seen))
-        rows = row if rows is None else g.concat_rows(rows, row)
+        row = g.tag(g.matmul(g.softmax(scores), g.slice_rows(values, 0, seen)), "attn")
+        rows = row if rows is None else g.tag(g.concat_rows(rows, row), "attn")
     logits = feed_forward(g, W, x, rows)
     g.output(rows, "attn")
     g.output(g.argmax(logits), "tok")
@@ -235,20 +232,33 @@ class SpecChip:
         self.model = mdl
         self.Wd = Wd
         self.k = k
+        self.starts = starts
         self.calib, self.ranges, drafted = calibrate_blocks(mdl, Wd, n, k, starts)
-        self.dprog = capra.compile_graph(build_draft(Wd), drafted or [{"x": [mdl["E"][0]]}])
+        self.dprog = compile_draft(mdl, Wd, drafted)
         self.programs = {}
         self.log = []
 
     def _vprog(self, c, m):
         """The verifier program for m rows behind c cached ones, compiled once."""
         if (c, m) not in self.programs:
-            if (c, m) not in self.calib:
-                raise capra.CompileError(f"verifier for {m} rows behind {c} cached rows: no "
-                                         "calibration run needed one, so it has no scales")
-            self.programs[c, m] = capra.compile_graph(build_verify(m, c, self.model),
-                                                      self.calib[c, m], ranges=self.ranges)
+            self.programs[c, m] = self.compile(c, m)
         return self.programs[c, m]
+
+    def compile(self, c, m):
+        """A new verifier program for m rows behind c cached ones, with scales of its own.
+
+        A shape that no calibration run met is calibrated on plain runs of its length; the program's
+        notes say so.
+        """
+        graph = build_verify(m, c, self.model)
+        samples = self.calib.get((c, m))
+        if samples:
+            return capra.compile_graph(graph, samples, ranges=self.ranges)
+        P = capra.compile_graph(graph, plain_blocks(self.model, c, m, self.starts),
+                                ranges=self.ranges)
+        P.notes.append(f"no calibration run met {m} rows behind {c} cached ones: calibrated on plain "
+                       f"runs of {c + m} tokens from {len(self.starts)} starts")
+        return P
 
     def verify(self, c, toks, kc, vc):
         """(choice per row, k rows, v rows) from the chip, as `speculate` wants them."""
@@ -274,11 +284,12 @@ class SpecChip:
 def calibrate_blocks(mdl, Wd, n, k, starts):
     """(calib, ranges, drafted) from floating-point host loops of n tokens from every start.
 
-    calib: {(c, m): verifier inputs}; ranges: {"x", "k", "v"}; drafted: the draft's inputs.
+    calib: {(c, m): verifier inputs}; ranges: {"x", "k", "v"}; drafted: the set of tokens fed to the
+    draft.
     """
     calib = {}
     ranges = {"x": largest(mdl["E"]), "k": 0.0, "v": 0.0}
-    drafted = {}
+    drafted = set()
 
     def verify(c, toks, kc, vc):
         x = [mdl["E"][token] for token in toks]
@@ -289,12 +300,28 @@ def calibrate_blocks(mdl, Wd, n, k, starts):
         return [argmax(row) for row in logits], k_rows, v_rows
 
     def draft(tok):
-        drafted[tok] = {"x": [mdl["E"][tok]]}
+        drafted.add(tok)
         return draft_next(mdl, Wd, tok)
 
     for start in starts:
         speculate(mdl, Wd, start, n, k, verify, draft)
-    return calib, ranges, list(drafted.values())
+    return calib, ranges, drafted
+
+
+def compile_draft(mdl, Wd, tokens=()):
+    """The draft's program, calibrated on `tokens`; on the whole vocabulary where there are none."""
+    return capra.compile_graph(build_draft(Wd), [{"x": [mdl["E"][token]]}
+                                                 for token in sorted(tokens) or range(V)])
+
+
+def plain_blocks(mdl, c, m, starts):
+    """Verifier inputs for m rows behind c cached ones, from plain runs: one per start."""
+    samples = []
+    for start in starts:
+        run = float_generate(mdl, start, c + m - 1)
+        _, k, v = float_block(mdl, run, [], [])
+        samples.append(step_inputs([mdl["E"][token] for token in run[c:]], k[:c], v[:c]))
+    return samples
 
 
 def cycles_of(log):

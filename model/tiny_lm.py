@@ -12,12 +12,13 @@ import random
 import capra
 from capra_graph import dot, mv, softmax_row
 from capra_scales import largest
+from ga2_isa import K_MAX
 
 V = 16                                          # tokens
 D = 16                                          # width of the model
 HID = 32                                        # width of the feed-forward layer
 MATRICES = ("Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wout")
-TAGS = ("x", "k", "v")                          # tensors whose range all program shapes share
+TAGS = ("x", "k", "v")                          # tensors whose range the chapter's programs share
 
 
 def f_next(token):
@@ -68,8 +69,8 @@ def argmax(row):
 def float_step(m, tok, kc, vc):
     """One decode step: (logits, k, v, parts) for token `tok` after the cached rows kc, vc.
 
-    kc and vc are lists of rows of D numbers and are not changed; parts has the rows q, attn (weighted
-    values, before Wo), h and y.
+    kc and vc are lists of rows of D numbers and are not changed; parts is {tag: row} of every tensor
+    of the step, by the tags of `build_graph`.
     """
     x = m["E"][tok]
     q, k, v = mv(x, m["Wq"]), mv(x, m["Wk"]), mv(x, m["Wv"])
@@ -77,10 +78,15 @@ def float_step(m, tok, kc, vc):
     values = vc + [v]
     weights = softmax_row([dot(q, key) / math.sqrt(D) for key in keys])
     attn = mv(weights, values)
-    h = [p + r for p, r in zip(x, mv(attn, m["Wo"]))]
+    proj = mv(attn, m["Wo"])
+    h = [p + r for p, r in zip(x, proj)]
     hidden = [max(0.0, value) for value in mv(h, m["W1"])]
-    y = [p + r for p, r in zip(h, mv(hidden, m["W2"]))]
-    return mv(y, m["Wout"]), k, v, {"q": q, "attn": attn, "h": h, "y": y}
+    ff = mv(hidden, m["W2"])
+    y = [p + r for p, r in zip(h, ff)]
+    logits = mv(y, m["Wout"])
+    parts = {"x": x, "q": q, "k": k, "v": v, "attn": attn, "proj": proj, "h": h, "hidden": hidden,
+             "ff": ff, "y": y, "logits": logits}
+    return logits, k, v, parts
 
 
 def float_generate(m, start, n):
@@ -101,21 +107,35 @@ def build_graph(m, L):
 
     Inputs x (1 x D) and, for L > 1, kc and vc (L-1 x D); outputs tok, logits, k_new, v_new.
     """
+    check_context(L)
     g = capra.Graph()
-    x = g.tag(g.input("x", (1, D)), "x")
-    W = {name: g.weight(name, m[name]) for name in MATRICES}
-    q = g.matmul(x, W["Wq"])
-    k_new = g.tag(g.matmul(x, W["Wk"]), "k")
-    v_new = g.tag(g.matmul(x, W["Wv"]), "v")
+    W, x, q, k_new, v_new = project(g, m, 1)
     keys, values = append_to_cache(g, L - 1, k_new, v_new)
     scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
-    attn = g.matmul(g.softmax(scores), values)
+    attn = g.tag(g.matmul(g.softmax(scores), values), "attn")
     logits = feed_forward(g, W, x, attn)
     g.output(g.argmax(logits), "tok")
     g.output(logits, "logits")
     g.output(k_new, "k_new")
     g.output(v_new, "v_new")
     return g
+
+
+def check_context(L):
+    """Raise CompileError where a token would have more in context than the chip can attend to."""
+    if L > K_MAX:
+        raise capra.CompileError(f"token {L}: its attention would sum over {L} rows of values; the chip "
+                                 f"multiplies at most {K_MAX} (end the run at {K_MAX} tokens)")
+
+
+def project(g, m, rows):
+    """(W, x, q, k_new, v_new): the weights {name: node}, the input and its three projections."""
+    x = g.tag(g.input("x", (rows, D)), "x")
+    W = {name: g.weight(name, m[name]) for name in MATRICES}
+    q = g.tag(g.matmul(x, W["Wq"]), "q")
+    k_new = g.tag(g.matmul(x, W["Wk"]), "k")
+    v_new = g.tag(g.matmul(x, W["Wv"]), "v")
+    return W, x, q, k_new, v_new
 
 
 def append_to_cache(g, cached, k_new, v_new):
@@ -129,9 +149,12 @@ def append_to_cache(g, cached, k_new, v_new):
 
 def feed_forward(g, W, x, attn):
     """The logits node: everything behind the attention, row by row."""
-    h = g.add(x, g.matmul(attn, W["Wo"]))
-    y = g.add(h, g.matmul(g.relu(g.matmul(h, W["W1"])), W["W2"]))
-    return g.matmul(y, W["Wout"])
+    proj = g.tag(g.matmul(attn, W["Wo"]), "proj")
+    h = g.tag(g.add(x, proj), "h")
+    hidden = g.tag(g.relu(g.tag(g.matmul(h, W["W1"]), "hidden")), "hidden")
+    ff = g.tag(g.matmul(hidden, W["W2"]), "ff")
+    y = g.tag(g.add(h, ff), "y")
+    return g.tag(g.matmul(y, W["Wout"]), "logits")
 
 
 def calibrate(m, steps, starts=range(V)):
@@ -148,9 +171,9 @@ def calibrate(m, steps, starts=range(V)):
         for L in range(1, steps + 1):
             x = m["E"][tok]
             calib[L].append(step_inputs([x], kc, vc))
-            logits, k, v, _ = float_step(m, tok, kc, vc)
-            for tag, row in zip(TAGS, (x, k, v)):
-                ranges[tag] = max(ranges[tag], largest([row]))
+            logits, k, v, parts = float_step(m, tok, kc, vc)
+            for tag in TAGS:
+                ranges[tag] = max(ranges[tag], largest([parts[tag]]))
             kc, vc = kc + [k], vc + [v]
             tok = argmax(logits)
     return calib, ranges
@@ -175,13 +198,17 @@ class Chip:
 
     def program(self, L):
         """The program for L tokens in context, 1 <= L <= steps."""
+        if L not in self.programs:
+            self.programs[L] = self.compile(L)
+        return self.programs[L]
+
+    def compile(self, L):
+        """A new program for L tokens in context, with the scales its own calibration gives."""
+        check_context(L)
         if L not in self.calib:
             raise capra.CompileError(f"context {L}: this chip was calibrated for 1 to {self.steps} "
                                      "tokens; make it with more steps")
-        if L not in self.programs:
-            self.programs[L] = capra.compile_graph(build_graph(self.model, L), self.calib[L],
-                                                   ranges=self.ranges)
-        return self.programs[L]
+        return capra.compile_graph(build_graph(self.model, L), self.calib[L], ranges=self.ranges)
 
     def generate(self, start, n):
         """(tokens [start, t1, .., tn], records): n greedy tokens, and one record per program run.

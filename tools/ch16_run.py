@@ -1,0 +1,211 @@
+"""The chapter's main run: seven decodings of 32 tokens, every program replayed on the Verilog.
+
+    python3 tools/ch16_run.py [--sim icarus|verilator|both|none] [--out DIR] [--vcd]
+
+1. The software checks of spec_tests.
+2. The structured model: plain, then k = 3 with drafts of noise 0, 3 and 4.
+3. Random model 1: plain, then k = 1 and k = 3.
+
+Writes ch16_run.json (the table's rows) and ch16_run_out.txt (what it prints) into the folder out/.
+With --vcd also ch16_run.vcd: one verifier block as waves, for GTKWave or Surfer.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+
+import cli
+import hw
+
+import ga2_isa
+import ga2_progs
+import spec_lm
+import spec_tests
+import tiny_lm
+
+TOKENS = 32
+START = 0
+DRAFT_SEED = 1
+
+Run = namedtuple("Run", "name model k noise")   # k None: plain decoding, no draft
+RUNS = (
+    Run("structured: plain", "structured", None, None),
+    Run("structured: k=3 noise 0", "structured", 3, 0),
+    Run("structured: k=3 noise 3", "structured", 3, 3),
+    Run("structured: k=3 noise 4", "structured", 3, 4),
+    Run("random 1: plain", "random", None, None),
+    Run("random 1: k=1", "random", 1, 0),
+    Run("random 1: k=3", "random", 3, 0),
+)
+HEADER = ("run", "tokens equal", "accepted", "proposed", "blocks", "tokens/block", "programs",
+          "model cycles", "RTL cycles", "speedup")
+WAVES = ("structured: k=3 noise 0", {"kind": "verify", "c": 4, "m": 4})
+
+
+# ---- measure -----------------------------------------------------------------------------------
+
+def measure(run):
+    """(tokens, stats or None, log) of one run on the simulated chip."""
+    mdl = tiny_lm.make_model(run.model)
+    if run.k is None:
+        tokens, log = tiny_lm.Chip(mdl, TOKENS).generate(START, TOKENS)
+        return tokens, None, log
+    Wd = spec_lm.make_draft(mdl, run.noise, DRAFT_SEED)
+    return spec_lm.SpecChip(mdl, Wd, TOKENS, run.k).generate(START, TOKENS)
+
+
+def measure_and_record(run):
+    """measure(run), and the log's programs as records of an image."""
+    tokens, stats, log = measure(run)
+    return tokens, stats, log, [ga2_progs.record(entry["code"], entry["ext"]) for entry in log]
+
+
+def replay(records, sims):
+    """{simulator: cycles of each program as the RTL counted them}; prints and raises on a mismatch."""
+    cycles = {}
+    for sim, result in hw.replay(records, sims).items():
+        if result.status:
+            raise cli.UserError(f"the RTL differs from the model in {sim}:\n{result.output}")
+        cycles[sim] = [five[0] for five in result.counters]
+    return cycles
+
+
+# ---- rows --------------------------------------------------------------------------------------
+
+def make_rows(measured, rtl):
+    """The table's rows, one per run; rtl: {simulator: cycles of each program of all runs, in order}."""
+    rows = []
+    first = 0
+    plain = {}                                  # model: (tokens, cycles) of its plain run
+    for run, (tokens, stats, log, _) in zip(RUNS, measured):
+        model_cycles = spec_lm.cycles_of(log)
+        counted = {sum(cycles[first:first + len(log)]) for cycles in rtl.values()}
+        if counted - {model_cycles}:
+            raise AssertionError(f"{run.name}: RTL counts {counted}, the model {model_cycles}")
+        first += len(log)
+        if run.k is None:
+            plain[run.model] = tokens, model_cycles
+        own, plain_cycles = plain[run.model]
+        target = rule_tokens() if run.model == "structured" else own
+        rows.append({
+            "run": run.name,
+            "tokens_equal": tokens == target,
+            "accepted": stats and stats["accepted"],
+            "proposed": stats and stats["proposed"],
+            "blocks": stats and stats["blocks"],
+            "programs": len(log),
+            "model_cycles": model_cycles,
+            "rtl_cycles": model_cycles if rtl else None,
+            "speedup": round(plain_cycles / model_cycles, 2),
+        })
+    return rows
+
+
+def rule_tokens():
+    """What the structured model must say: START and TOKENS more, by its rule."""
+    tokens = [START]
+    while len(tokens) <= TOKENS:
+        tokens.append(tiny_lm.f_next(tokens[-1]))
+    return tokens
+
+
+# ---- format ------------------------------------------------------------------------------------
+
+def table(rows):
+    """The rows as text; "-" where there is nothing to count or divide."""
+    def cell(value, form="{}"):
+        return "-" if value is None else form.format(value)
+
+    lines = []
+    for row in rows:
+        per_block = row["blocks"] and (row["accepted"] + row["blocks"]) / row["blocks"]
+        lines.append((row["run"], "yes" if row["tokens_equal"] else "NO", cell(row["accepted"]),
+                      cell(row["proposed"]), cell(row["blocks"]), cell(per_block, "{:.2f}"),
+                      row["programs"], f"{row['model_cycles']:,}",
+                      cell(row["rtl_cycles"], "{:,}"), f"{row['speedup']:.2f}x"))
+    return cli.format_table(HEADER, lines)
+
+
+def check_lines(problems):
+    """A line per software check: its name, and what it found."""
+    return [f"  {name:26} {'ok' if not found else '; '.join(found)}"
+            for name, found in problems.items()]
+
+
+def rtl_line(sims, programs, not_checked):
+    """What the RTL was checked with, in one sentence."""
+    if not sims:
+        return f"The RTL was NOT checked ({not_checked}); the cycles are the model's."
+    line = (f"RTL: {programs} programs replayed in {' and '.join(sims)}; every word of external memory "
+            "and all five counters are the model's.")
+    return line if not not_checked else f"{line} ({not_checked})"
+
+
+# ---- the script --------------------------------------------------------------------------------
+
+def main(argv=None):
+    args = arguments(argv)
+    wanted = hw.SIMULATORS if args.sim == "both" else () if args.sim == "none" else (args.sim,)
+    sims = tuple(sim for sim in wanted if not hw.missing([sim]))
+    not_checked = "asked for with --sim none" if args.sim == "none" else hw.not_checked(wanted)
+
+    cli.progress("software checks and seven runs ...")
+    *measured, problems = cli.parallel(job, list(RUNS) + [None])
+    records = [record for run in measured for record in run[3]]
+    cli.progress(f"replaying {len(records)} programs on the RTL ...")
+    rtl = replay(records, sims) if sims else {}
+    rows = make_rows(measured, rtl)
+
+    text = "\n".join([
+        "1. Software checks", *check_lines(problems), "",
+        f"2. and 3. {TOKENS} tokens from token {START}", "", table(rows), "",
+        rtl_line(sims, len(records), not_checked)]) + "\n"
+    cli.write_json(args.out / "ch16_run.json", rows)
+    cli.write_text(args.out / "ch16_run_out.txt", text)
+    if args.vcd:
+        text += f"waves: {write_waves(args.out, measured)}\n"
+    print(text, end="")
+    well = all(row["tokens_equal"] for row in rows) and not any(problems.values())
+    return 0 if well and len(sims) == len(wanted) else 1
+
+
+def job(run):
+    """A run of the table, or with None the software checks: {name: problems}."""
+    if run:
+        return measure_and_record(run)
+    return {check.__name__: list(check()) for check in spec_tests.CHECKS}
+
+
+def write_waves(out, measured):
+    """Replay one verifier block in Icarus with waves; returns the VCD's path."""
+    name, wanted = WAVES
+    log = measured[[run.name for run in RUNS].index(name)][2]
+    entry = next(entry for entry in log if wanted.items() <= entry.items())
+    path = (out / "ch16_run.vcd").resolve()
+    with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
+        image = Path(folder) / "programs.hex"
+        image.write_text(ga2_progs.image([ga2_progs.record(entry["code"], entry["ext"])]))
+        waves = Path(folder) / "waves.vcd"
+        status, output = hw.sim_icarus(hw.RTL + hw.TB, "ga2_tb", programs=image,
+                                       plusargs=[f"vcd={waves}"])
+        if status:
+            raise cli.UserError(f"no waves: {output}")
+        cli.write_text(path, waves.read_text())
+    return path
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--sim", choices=("icarus", "verilator", "both", "none"), default="both",
+                        help="simulators to replay on (default both; none checks nothing on the RTL)")
+    parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
+                        help="folder for the outputs (default out/)")
+    parser.add_argument("--vcd", action="store_true",
+                        help="also write waves of one verifier block, ch16_run.vcd (uses Icarus)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(cli.run(main))
