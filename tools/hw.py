@@ -1,0 +1,292 @@
+"""Runs the chip's Verilog in Icarus Verilog and in Verilator.
+
+    status, text = hw.sim_icarus(hw.RTL + hw.TB, "ga2_tb", defines=["LAT=20"])
+    results = hw.replay(records)  # both simulators side by side: results["icarus"].cycles, ...
+
+The exit status is 0 only for a simulation that ended well and printed exactly one verdict, a line
+starting PASS. Everything else, from a missing simulator to a time-out, is a status other than 0
+and a text that says what happened.
+
+A simulator is built once per set of sources, defines, top, options and version, and kept under
+the hash of all of these in out/build/ (in a private folder while out/ cannot be written).
+"""
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import secrets
+import shutil
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+
+import cli
+import proc
+
+ROOT = cli.ROOT
+
+RTL = ["rtl/sram.v", "rtl/dma.v", "rtl/systolic.v", "rtl/requant.v", "rtl/exp_lut.v",
+       "rtl/divu.v", "rtl/rowmem.v", "rtl/ga2_vec.v", "rtl/ga2_sm.v", "rtl/ga2_mm.v", "rtl/ga2.v"]
+TB = ["tb/extmem_rw.v", "tb/ga2_tb.v"]
+
+SIMULATORS = ("icarus", "verilator")
+INSTALL = "sudo apt-get install iverilog verilator g++ make"
+NEEDS = {"icarus": ["iverilog"], "verilator": ["verilator", "g++", "make"]}
+VERSION = {"icarus": ["iverilog", "-V"], "verilator": ["verilator", "--version"]}
+OLDEST = {"icarus": "11.0", "verilator": "5.006"}
+
+NOT_INSTALLED = 127  # exit statuses as in the shell
+CANNOT_RUN = 126
+BUILD_SECONDS = 600  # limits that only something broken reaches
+RUN_SECONDS = 1800
+
+Replay = namedtuple("Replay", "status output programs cycles counters")
+
+
+# Which simulators are there
+
+def missing(sims=SIMULATORS):
+    """What must be installed before `sims` can run, program by program; empty when they can."""
+    problems = []
+    for sim in sims:
+        absent = [name for name in NEEDS[sim] if not shutil.which(name)]
+        problems += absent
+        if not absent:
+            found = re.search(r"\d+\.\d+", version(sim))
+            if not found or _number(found.group()) < _number(OLDEST[sim]):
+                problems.append(f"{NEEDS[sim][0]} {OLDEST[sim]} or newer (there is {version(sim)})")
+    return problems
+
+
+def not_checked(sims=SIMULATORS):
+    """Why the RTL cannot be checked and what to install, in one line; empty when it can."""
+    problems = missing(sims)
+    return f"RTL not checked: {_advice(problems)}" if problems else ""
+
+
+def _advice(problems):
+    return f"missing {', '.join(problems)}; install with `{INSTALL}`"
+
+
+@functools.lru_cache(maxsize=None)
+def version(sim):
+    """The line in which an installed simulator names itself and its version."""
+    _, text = proc.execute(VERSION[sim], cwd=ROOT, timeout=60)
+    return text.partition("\n")[0].strip()
+
+
+def _number(text):
+    """"5.006" -> (5, 6)"""
+    return tuple(int(part) for part in text.split("."))
+
+
+# One simulation
+
+def sim_icarus(files, top, root=ROOT, defines=(), programs=None, plusargs=(), timeout=RUN_SECONDS):
+    """Simulate `top` in Icarus Verilog: (exit status, output text).
+
+    files: every source, relative to `root`, which is also the working directory of the simulation.
+    defines: "NAME" or "NAME=value"; EXTW comes from the environment variable GA2_EXT if not given.
+    programs: the program image, relative to `root`, instead of out/ga2_programs.hex.
+    plusargs: further ones, without the plus ("vcd"). timeout: seconds the simulation may take.
+    """
+    return _simulate("icarus", files, top, root, defines, programs, plusargs, timeout)
+
+
+def sim_verilator(files, top, root=ROOT, defines=(), programs=None, plusargs=(),
+                  timeout=RUN_SECONDS):
+    """Simulate `top` in Verilator: see sim_icarus."""
+    return _simulate("verilator", files, top, root, defines, programs, plusargs, timeout)
+
+
+def _simulate(sim, files, top, root, defines, programs, plusargs, timeout):
+    root = Path(root).resolve()
+    problems = missing([sim])
+    if problems:
+        return NOT_INSTALLED, f"{sim}: {_advice(problems)}\n"
+    try:
+        sources = _read_sources(root, files)
+        simulator = _simulator(sim, sources, top, root, _with_ext(defines))
+        command = ["vvp", "-n", str(simulator)] if sim == "icarus" else [str(simulator)]
+        if programs is not None:
+            command.append(f"+programs={root / programs}")
+        command += [f"+{text}" for text in plusargs]
+        status, text = proc.execute(command, cwd=root, timeout=timeout)
+    except _BuildFailed as failure:
+        return failure.args
+    except OSError as error:
+        return CANNOT_RUN, f"{sim}: {error.strerror}: {error.filename}\n"
+    return _judge(sim, status, text, timeout)
+
+
+def _read_sources(root, files):
+    """{name: content}; the build works on copies, at the same place in another folder."""
+    for name in files:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"source {name}: give its path below the root {root}")
+    return {name: (root / name).read_bytes() for name in files}
+
+
+def _with_ext(defines):
+    """The defines, with the size of the external memory that the Python model uses as well."""
+    words = os.environ.get("GA2_EXT")
+    if words is None or any(text.startswith("EXTW=") for text in defines):
+        return list(defines)
+    return [*defines, f"EXTW={words}"]
+
+
+def _judge(sim, status, text, timeout):
+    """The simulation's (status, text), as a failure with a message unless it is a clean PASS."""
+    verdicts = re.findall(r"^(PASS|FAIL)\b", text, re.MULTILINE)
+    if status == proc.TIMED_OUT:
+        problem = f"stopped after {timeout} s without an end"
+    elif len(verdicts) != 1:
+        problem = f"exit status {status} and {len(verdicts)} lines starting PASS or FAIL, not one"
+    elif verdicts == ["PASS"] and status != 0:
+        problem = f"PASS, but exit status {status}"
+    elif verdicts == ["FAIL"]:
+        return status or 1, text
+    else:
+        return 0, text
+    return status or 1, _lines(text) + f"{sim}: {problem}\n"
+
+
+def _lines(text):
+    """The text, its last line ended."""
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+# Building simulators, and keeping them
+
+class _BuildFailed(Exception):
+    """Exit status and text of a build that gave no simulator."""
+
+
+def _simulator(sim, sources, top, root, defines):
+    """The path of the simulator, built now unless it was built before."""
+    command = _build_command(sim, list(sources), top, defines)
+    key = hashlib.sha256(json.dumps([version(sim), platform.platform(), command]).encode())
+    for content in sources.values():
+        key.update(hashlib.sha256(content).digest())
+    path = _shelf(root) / f"{sim}-{key.hexdigest()[:32]}"
+    if not path.exists():
+        # Verilator's makefiles cannot stand a space in the path, hence a folder elsewhere.
+        with tempfile.TemporaryDirectory(prefix="ga2-") as work:
+            _shelve(_build(sim, sources, command, Path(work)), path)
+    return path
+
+
+def _shelf(root):
+    """The folder where simulators are kept: out/build/, or a private one if that cannot be."""
+    folder = root / "out" / "build"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        pass
+    if folder.is_dir() and os.access(folder, os.W_OK):
+        return folder
+    return Path(_private_folder().name)
+
+
+@functools.lru_cache(maxsize=None)
+def _private_folder():
+    """It goes when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="ga2-")
+
+
+def _build_command(sim, names, top, defines):
+    defines = [f"-D{text}" for text in defines]
+    if sim == "icarus":
+        return ["iverilog", "-g2012", "-s", top, "-o", "sim", *defines, *names]
+    # Measured: with -O2, g++ takes longer by more than a long simulation becomes faster.
+    optimise = "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"
+    return ["verilator", "--binary", "--timing", "-O3", "-Wno-fatal", "-j", str(cli.cores()),
+            "-MAKEFLAGS", optimise, "--top-module", top, "--Mdir", ".", "-o", "sim",
+            *defines, *names]
+
+
+def _build(sim, sources, command, work):
+    """Build from copies of the sources in the folder `work`; return the simulator's path."""
+    for name, content in sources.items():
+        copy = work / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+    # The options and the job server of a make that runs us are not meant for Verilator's make.
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+    status, text = proc.execute(command, work, BUILD_SECONDS, env)
+    if status == proc.TIMED_OUT:
+        problem = f"the build was stopped after {BUILD_SECONDS} s"
+    elif status != 0:
+        problem = f"the sources do not compile (exit status {status})"
+    else:
+        return work / "sim"
+    raise _BuildFailed(status, _lines(text) + f"{sim}: {problem}\n")
+
+
+def _shelve(built, path):
+    """Put a simulator in its place at once, so that another run sees all of it or nothing.
+
+    Two runs that build the same one at the same moment replace it by its equal.
+    """
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        # Copied by a child: a program that a thread of ours has open for writing cannot be run.
+        status, text = proc.execute(["cp", built, beside], path.parent, BUILD_SECONDS)
+        if status != 0:
+            raise OSError(0, text.strip(), str(path))
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+# Programs on the chip
+
+def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN_SECONDS):
+    """Run programs on the RTL, the simulators side by side: {simulator: Replay}.
+
+    programs: records as of ga2_progs.record, or the path of an image, relative to `root`.
+    lat, ext: latency and words of the external memory, where they are not the usual ones.
+
+    A Replay has status (0: everything as the records expect) and output, and of a simulation that
+    passed: programs (how many), cycles (their sum) and counters, per program
+    (total, matrix, dma, vector, instructions) as the chip counted them. Else these are None.
+    """
+    defines = ["DUMP"]
+    if lat is not None:
+        defines.append(f"LAT={lat}")
+    if ext is not None:
+        defines.append(f"EXTW={ext}")
+    with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
+        if not isinstance(programs, (str, os.PathLike)):
+            programs = _write_image(programs, Path(folder) / "programs.hex")
+
+        def simulate(sim):
+            result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, programs, (), timeout)
+            return _read_replay(sim, *result)
+
+        ended = dict(proc.side_by_side(simulate, sims, len(sims)))
+    return {sim: ended[sim] for sim in sims}
+
+
+def _write_image(records, path):
+    # Imported late: the test runner and the set-up use this file even when the model is broken.
+    import ga2_progs
+    path.write_text(ga2_progs.image(records), encoding="ascii")
+    return path
+
+
+def _read_replay(sim, status, text):
+    """The Replay told by the testbench's output; numbers that do not fit together are a failure."""
+    if status != 0:
+        return Replay(status, text, None, None, None)
+    counters = [tuple(int(word) for word in line.split()[2:])
+                for line in text.splitlines() if line.startswith("COUNTERS ")]
+    summary = re.search(r"^PASS\D*(\d+)\D+(\d+)", text, re.MULTILINE)
+    programs, cycles = (int(digits) for digits in summary.groups()) if summary else (None, None)
+    if len(counters) != programs or sum(five[0] for five in counters) != cycles:
+        problem = f"{sim}: the PASS line and the COUNTERS lines do not tell the same\n"
+        return Replay(1, _lines(text) + problem, None, None, None)
+    return Replay(0, text, programs, cycles, counters)

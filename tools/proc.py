@@ -1,0 +1,72 @@
+"""Child processes that leave nothing behind: no time-out, Ctrl-C or `kill` lets one live on.
+
+Each child leads a process group of its own, so that ending it ends what it started (a compiler
+under make under Verilator) as well.
+"""
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+
+TIMED_OUT = 124  # the exit status that the `timeout` command gives
+
+_running = set()  # the children at work now, in whatever thread
+
+
+def execute(command, cwd, timeout, env=None):
+    """Run a command and return (exit status, its stdout and stderr as one text).
+
+    A child ended by signal n gives 128 + n, as in the shell; a time-out gives TIMED_OUT.
+    Raises OSError when the command cannot be started.
+    """
+    child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             start_new_session=True)
+    _running.add(child)
+    try:
+        output, _ = child.communicate(timeout=timeout)
+        status = child.returncode
+    except subprocess.TimeoutExpired:
+        _end(child)
+        output, _ = child.communicate()
+        status = TIMED_OUT
+    except BaseException:
+        _end(child)
+        child.wait()
+        raise
+    finally:
+        _running.discard(child)
+        child.stdout.close()
+    if status < 0:
+        status = 128 - status
+    return status, output.decode("utf-8", "replace")
+
+
+def side_by_side(function, items, workers):
+    """Yield (item, function(item)) as the items end, at most `workers` of them at a time.
+
+    They run in threads, for functions that mostly wait for a child. When the caller gives up
+    (an exception, Ctrl-C), the children at work are ended and the items not yet begun dropped.
+    """
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(function, item): item for item in items}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            # Again and again: an item may be about to start its next child.
+            while concurrent.futures.wait(futures, timeout=0.1).not_done:
+                for child in list(_running):
+                    _end(child)
+            raise
+
+
+def _end(child):
+    """Kill the child's whole process group."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # ended already
+        pass
