@@ -12,6 +12,7 @@ is a dict: ins["op"] is the name, the other keys are the field letters.
 Memory holds one value per 32-bit word: SPAD words of scratchpad on the chip, EXT words outside.
 """
 
+import operator
 import os
 from collections import namedtuple
 
@@ -22,6 +23,7 @@ SPAD = 4096                                     # words of scratchpad
 LAT = 8                                         # cycles from an external address to its data
 K_MAX = 64                                      # words of one operand row memory (rtl/rowmem.v)
 TILE = 4                                        # rows and columns of the systolic array
+SIGN = 1 << 31                                  # words hold -SIGN .. SIGN - 1
 FETCH_ISSUE = 2                                 # cycles before a unit starts
 
 
@@ -54,6 +56,7 @@ FIELDS = {
     "x": (0, 18),
 }
 LETTERS = tuple(letter for letter in FIELDS if letter != "op")
+FIELD_MAX = {letter: (1 << width) - 1 for letter, (_, width) in FIELDS.items()}
 
 # An operand sits in `width` bits of field `letter`, from bit `low` of the field, and is low..high.
 Operand = namedtuple("Operand", "name letter low width least most")
@@ -197,20 +200,21 @@ def operands(ins):
 
 
 def check(ins, words=EXT):
-    """Raise IsaError, naming the instruction and the field, unless GA-2 can execute `ins`.
+    """The operands of `ins`, if GA-2 can execute it; IsaError naming instruction and field if not.
 
     `words` is the size of the external memory.
     """
     name = ins["op"]
     row = _row(name)
-    reserved = _reserved_bits(row)
+    reserved = RESERVED[name]
     for letter, value in ins.items():
         if letter == "op":
             continue
         if letter not in FIELDS:
             raise IsaError(f"{name}: there is no field {letter}; the fields are "
                            f"{', '.join(LETTERS)}")
-        _check_range(name, f"field {letter}", value, 0, (1 << FIELDS[letter][1]) - 1)
+        if not isinstance(value, int) or not 0 <= value <= FIELD_MAX[letter]:
+            _check_range(name, f"field {letter}", value, 0, FIELD_MAX[letter])
         if value & reserved[letter]:
             raise IsaError(f"{name}: field {letter} = {value} sets bits that {name} does not use")
     values = operands(ins)
@@ -224,6 +228,7 @@ def check(ins, words=EXT):
                            f"the end of the {span.memory} ({size} words)")
     if name in STREAMING:
         _check_overlap(name, spans)
+    return values
 
 
 def _row(name):
@@ -242,6 +247,9 @@ def _reserved_bits(row):
     for operand in row.operands:
         unused[operand.letter] &= ~(((1 << operand.width) - 1) << operand.low)
     return unused
+
+
+RESERVED = {row.name: _reserved_bits(row) for row in _TABLE}
 
 
 def _check_overlap(name, spans):
@@ -352,7 +360,9 @@ class Machine:
         if len(ext) > words:
             raise IsaError(f"an external memory of {len(ext)} words; GA-2 has {words} here "
                            "(set GA2_EXT for more)")
-        self.ext = [s32(word) for word in ext] + [0] * (words - len(ext))
+        self.ext = list(ext) + [0] * (words - len(ext))
+        if max(self.ext) >= SIGN or min(self.ext) < -SIGN:
+            self.ext = [s32(word) for word in self.ext]
         self.spad = [0] * SPAD
 
     def run(self, code):
@@ -367,8 +377,7 @@ class Machine:
             "AMAX": self._argmax,
         }
         for ins in _until_halt(code):
-            check(ins, len(self.ext))
-            units[ins["op"]](**operands(ins))
+            units[ins["op"]](**check(ins, len(self.ext)))
         return self
 
     def _load(self, dst, src, len):
@@ -379,20 +388,20 @@ class Machine:
 
     def _matmul(self, dst, A, B, M, K, N, tb, lda, ldb, ldc):
         spad = self.spad
-        rows = [[s8(word) for word in spad[A + m * lda:A + m * lda + K]] for m in range(M)]
+        rows = [_low_bytes(spad[A + m * lda:A + m * lda + K]) for m in range(M)]
         step_k, step_n = (1, ldb) if tb else (ldb, 1)
-        columns = [[s8(spad[B + n * step_n + k * step_k]) for k in range(K)] for n in range(N)]
+        columns = [_low_bytes([spad[B + n * step_n + k * step_k] for k in range(K)])
+                   for n in range(N)]
         for m, row in enumerate(rows):
             for n, column in enumerate(columns):
-                spad[dst + m * ldc + n] = sum(a * b for a, b in zip(row, column))
+                spad[dst + m * ldc + n] = sum(map(operator.mul, row, column))
 
     def _requantize(self, dst, src, len, mantissa, shift, relu):
         self.spad[dst:dst + len] = [quant.requant(word, mantissa, shift, relu)
                                     for word in self.spad[src:src + len]]
 
     def _softmax(self, dst, src, len):
-        self.spad[dst:dst + len] = softmax_gold.softmax(
-            [s8(word) for word in self.spad[src:src + len]])
+        self.spad[dst:dst + len] = softmax_gold.softmax(_low_bytes(self.spad[src:src + len]))
 
     def _add(self, dst, src1, src2, len):
         self.spad[dst:dst + len] = [
@@ -402,3 +411,10 @@ class Machine:
     def _argmax(self, dst, src, len):
         words = self.spad[src:src + len]
         self.spad[dst] = words.index(max(words))
+
+
+def _low_bytes(words):
+    """[s8(word) for each word], quick where all are int8 already, as in every compiled program."""
+    if -128 <= min(words) and max(words) <= 127:
+        return words
+    return [s8(word) for word in words]

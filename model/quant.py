@@ -37,12 +37,12 @@ def quantize(x, scale):
     """
     if not math.isfinite(x):
         raise ValueError(f"quantize: {x} is not a finite number; int8 has no value for it")
-    if not (math.isfinite(scale) and scale > 0):
+    if not 0 < scale < math.inf:
         raise ValueError(f"quantize: scale {scale} must be a positive finite number")
     ratio = x / scale
-    if math.isinf(ratio):
+    if abs(ratio) >= INT8_MAX:
         return INT8_MAX if ratio > 0 else -INT8_MAX
-    return clamp8(round_away(ratio))
+    return round_away(ratio)
 
 
 def multiplier(real):
