@@ -11,7 +11,7 @@ capra_run; this module emits the instructions and offers all public names in one
 from capra_graph import CompileError, Graph, Record, evaluate
 from capra_memory import Allocator, lifetimes, places, words
 from capra_run import ext_image, interpret, read_tensor, run, run_image, stagewise_problems
-from capra_scales import plan_scales
+from capra_scales import SOFTMAXES, plan_scales
 from ga2_isa import EXT, TILE, build
 from quant import INT8_MAX, multiplier, quantize
 from softmax_gold import ONE
@@ -19,6 +19,7 @@ from softmax_gold import ONE
 __all__ = ["CompileError", "Graph", "Record", "compile_graph", "evaluate", "ext_image", "interpret",
            "plan_scales", "read_tensor", "run", "run_image", "stagewise_problems"]
 
+ZERO = (0, 0)                                   # (mantissa, shift) that requantize any word to 0
 SAME_SCALE = 1e-9                               # scales closer than this ratio need no requantizing
 
 
@@ -52,7 +53,7 @@ def requantizers(g, scale):
             a, b = node.ins
             real = node.attrs["scale"] * scale[a] * scale[b] / scale[node.id]
             params[node.id] = _constants(node, real)
-        elif node.op == "softmax":
+        elif node.op in SOFTMAXES:
             params[node.id] = _constants(node, INT8_MAX / ONE)
         elif node.op == "add":
             ratios = [scale[i] / scale[node.id] for i in node.ins]
@@ -182,6 +183,21 @@ class Emission:
         probabilities = self.temporary(node, words(node))
         for r in range(rows):
             self.emit("SM", dst=probabilities[0] + r * columns, src=source + r * columns, len=columns)
+        self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
+        return [probabilities]
+
+    def emit_causal_softmax(self, node):
+        """A softmax of what each row sees, zeros over the rest, so that no old word shows through."""
+        rows, columns = node.shape
+        source = self.address[node.ins[0]]
+        probabilities = self.temporary(node, words(node))
+        for r in range(rows):
+            seen = node.attrs["first"] + r
+            row = r * columns
+            self.emit("SM", dst=probabilities[0] + row, src=source + row, len=seen)
+            if seen < columns:
+                self.requantize(probabilities[0] + row + seen, source + row + seen, columns - seen,
+                                ZERO)
         self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
         return [probabilities]
 

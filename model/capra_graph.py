@@ -78,6 +78,18 @@ class Graph:
         self._use("softmax", a)
         return self._append("softmax", (a,), self.nodes[a].shape)
 
+    def causal_softmax(self, a, first):
+        """Row i is the softmax of its columns 0 .. first + i - 1, and exactly 0 behind them."""
+        self._use("causal_softmax", a)
+        rows, columns = self.nodes[a].shape
+        if first < 1:
+            raise CompileError(f"causal_softmax: row 0 of node {a} would see {first} columns; it must "
+                               "see at least one")
+        if first + rows - 1 > columns:
+            raise CompileError(f"causal_softmax: row {rows - 1} would see columns 0 to "
+                               f"{first + rows - 2} of node {a}, which has columns 0 to {columns - 1}")
+        return self._append("causal_softmax", (a,), (rows, columns), first=first)
+
     def add(self, a, b):
         """a + b, of one shape."""
         self._use("add", a, b)
@@ -214,6 +226,12 @@ def softmax_row(scores):
     return [weight / total for weight in weights]
 
 
+def causal_softmax_rows(rows, first):
+    """Row i: the softmax of its first `first` + i numbers, then zeros."""
+    return [softmax_row(row[:first + i]) + [0.0] * (len(row) - first - i)
+            for i, row in enumerate(rows)]
+
+
 def transpose(rows):
     """The columns of a 2-D list, as rows."""
     return [list(column) for column in zip(*rows)]
@@ -238,6 +256,8 @@ def _evaluate_node(node, ins, inputs):
         return [[attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
     if node.op == "softmax":
         return [softmax_row(row) for row in ins[0]]
+    if node.op == "causal_softmax":
+        return causal_softmax_rows(ins[0], attrs["first"])
     if node.op == "add":
         return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
     if node.op == "relu":

@@ -23,9 +23,9 @@ def places(g):
     """{node id: Place} of every node."""
     place = {}
     for node in reversed(g.nodes):              # a view of a later node: its consumer decides
-        if node.id not in place:
-            place[node.id] = Place(node.id, 0)
-        home = place[node.id]
+        if node.op in ("slice", "output"):
+            continue                            # a view of an earlier node, see below
+        home = place.setdefault(node.id, Place(node.id, 0))
         if node.op == "concat":
             first, second = node.ins
             place[first] = home

@@ -7,7 +7,7 @@ integer tensor against the real-number meaning of its operation.
 
 import math
 
-from capra_graph import CompileError, dot, softmax_row, transpose
+from capra_graph import CompileError, causal_softmax_rows, dot, softmax_row, transpose
 from ga2_isa import EXT, Machine
 from quant import INT8_MAX, clamp8, quantize, requant
 from softmax_gold import softmax
@@ -30,9 +30,11 @@ def quantize_inputs(P, inputs):
             raise CompileError(f"input {name}: missing")
         rows, columns = entry.shape
         value = inputs[name]
-        if len(value) != rows or any(len(row) != columns for row in value):
-            raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not "
-                               f"{len(value)} x {len(value[0]) if value else 0}")
+        widths = sorted({len(row) for row in value}) or [0]
+        if len(value) != rows or widths != [columns]:
+            found = (f"{len(value)} x {widths[0]}" if len(widths) == 1 else
+                     f"rows of {' and '.join(map(str, widths))}")
+            raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not {found}")
         if not all(math.isfinite(number) for row in value for number in row):
             raise CompileError(f"input {name}: every value must be a finite number")
         scale = P.scale[entry.node]
@@ -110,6 +112,10 @@ def _interpret_node(P, node, ins):
                 for row in ins[0]]
     if node.op == "softmax":
         return [[requant(p, *constants) for p in softmax(row)] for row in ins[0]]
+    if node.op == "causal_softmax":
+        seen = [row[:node.attrs["first"] + i] for i, row in enumerate(ins[0])]
+        return [[requant(p, *constants) for p in softmax(row)] + [0] * (node.shape[1] - len(row))
+                for row in seen]
     if node.op == "add":
         one, two = (_rescale(rows, pair) for rows, pair in zip(ins, constants))
         return [[clamp8(p + q) for p, q in zip(*rows)] for rows in zip(one, two)]
@@ -144,7 +150,7 @@ def stagewise_problems(P, ints):
     """
     problems = []
     for node in P.graph.nodes:
-        if node.op not in ("matmul", "softmax", "add"):
+        if node.op not in ("matmul", "softmax", "causal_softmax", "add"):
             continue
         ins = [[[value * P.scale[i] for value in row] for row in ints[i]] for i in node.ins]
         allowed = 2 if node.op == "add" else 1
@@ -160,6 +166,8 @@ def stagewise_problems(P, ints):
 def _real_rows(P, node, ins):
     if node.op == "softmax":
         return [softmax_row(row) for row in ins[0]]
+    if node.op == "causal_softmax":
+        return causal_softmax_rows(ins[0], node.attrs["first"])
     if node.op == "add":
         return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
     columns = ins[1] if node.attrs["transpose_b"] else transpose(ins[1])

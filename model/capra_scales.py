@@ -10,6 +10,7 @@ from quant import INT8_MAX
 
 SOFTMAX_IN = 1 / 16
 SOFTMAX_OUT = 1 / INT8_MAX
+SOFTMAXES = ("softmax", "causal_softmax")
 SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result to their operands
 
 
@@ -43,7 +44,7 @@ def measure_ranges(g, calib):
 
 def largest(rows):
     """The largest absolute value in a 2-D list."""
-    return max(max(max(row), -min(row)) for row in rows)
+    return max(max(map(max, rows)), -min(map(min, rows)))
 
 
 def tie(g):
@@ -69,7 +70,7 @@ def group_scales(g, group, planned):
 
     pinned = {}
     for node in g.nodes:
-        if node.op == "softmax":
+        if node.op in SOFTMAXES:
             _pin(pinned, group, node.ins[0], SOFTMAX_IN)
             _pin(pinned, group, node.id, SOFTMAX_OUT)
 

@@ -166,13 +166,14 @@ def draft_next(mdl, Wd, tok):
 
 # ---- the host loop -----------------------------------------------------------------------------
 
-def speculate(mdl, Wd, start, n, k, verify=None, draft=None):
+def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
     """(tokens, stats, calls): n tokens after `start`, k guesses a block.
 
     verify(c, toks, kc, vc) -> (choice per row, k rows, v rows); draft(tok) -> token; left out, both
     are the floating-point ones of `mdl` and `Wd`.  The last block may bring more than was asked for;
     tokens is cut to [start, n more].  stats, before the cut: blocks, proposed, accepted, emitted,
     cache (rows kept).  calls: ("draft",) and ("verify", c, m) in order.
+    next_block(tokens, stats) -> (k, draft), asked before each block, may choose others for it.
     Raises ValueError for n or k below 0 and for a token outside the vocabulary.
     """
     if n < 0 or k < 0:
@@ -184,6 +185,8 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None):
     stats = {"blocks": 0, "proposed": 0, "accepted": 0, "emitted": 0, "cache": 0}
     calls = []
     while len(tokens) <= n:
+        if next_block:
+            k, draft = next_block(tokens, stats)
         block = [tokens[-1]]
         for _ in range(k):
             block.append(known_token("draft", draft(block[-1])))
@@ -192,13 +195,14 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None):
         choice, k_rows, v_rows = verify(len(kc), block, kc, vc)
         calls.append(("verify", len(kc), len(block)))
         accepted = agreeing(guesses, choice)
-        tokens = tokens + guesses[:accepted] + [choice[accepted]]
-        kc = kc + k_rows[:accepted + 1]
-        vc = vc + v_rows[:accepted + 1]
+        new = guesses[:accepted] + [choice[accepted]]
+        kept = len(new)                         # rows 0 .. a: the last token's, the accepted guesses'
+        tokens = tokens + new
+        kc, vc = kc + k_rows[:kept], vc + v_rows[:kept]
         stats["blocks"] += 1
         stats["proposed"] += len(guesses)
         stats["accepted"] += accepted
-        stats["emitted"] += accepted + 1
+        stats["emitted"] += len(new)
         stats["cache"] = len(kc)
     return tokens[:n + 1], stats, calls
 
@@ -225,15 +229,15 @@ class SpecChip:
 
     Calibrated by the floating-point loop with the floating-point draft, n tokens from every start in
     `starts`: per (c, m) the verifier inputs seen; ranges x, k, v over all rows seen; the draft's
-    program on every x it was fed.
+    program on every x it was fed.  `target`: the verify of that loop, float_verify(mdl) unless given.
     """
 
-    def __init__(self, mdl, Wd, n, k, starts=range(V)):
+    def __init__(self, mdl, Wd, n, k, starts=range(V), target=None):
         self.model = mdl
         self.Wd = Wd
         self.k = k
         self.starts = starts
-        self.calib, self.ranges, drafted = calibrate_blocks(mdl, Wd, n, k, starts)
+        self.calib, self.ranges, drafted = calibrate_blocks(mdl, Wd, n, k, starts, target)
         self.dprog = compile_draft(mdl, Wd, drafted)
         self.programs = {}
         self.log = []
@@ -281,12 +285,13 @@ class SpecChip:
         return tokens, stats, self.log
 
 
-def calibrate_blocks(mdl, Wd, n, k, starts):
+def calibrate_blocks(mdl, Wd, n, k, starts, target=None):
     """(calib, ranges, drafted) from floating-point host loops of n tokens from every start.
 
     calib: {(c, m): verifier inputs}; ranges: {"x", "k", "v"}; drafted: the set of tokens fed to the
     draft.
     """
+    target = target or float_verify(mdl)
     calib = {}
     ranges = {"x": largest(mdl["E"]), "k": 0.0, "v": 0.0}
     drafted = set()
@@ -294,10 +299,10 @@ def calibrate_blocks(mdl, Wd, n, k, starts):
     def verify(c, toks, kc, vc):
         x = [mdl["E"][token] for token in toks]
         calib.setdefault((c, len(toks)), []).append(step_inputs(x, kc, vc))
-        logits, k_rows, v_rows = float_block(mdl, toks, kc, vc)
+        choice, k_rows, v_rows = target(c, toks, kc, vc)
         ranges["k"] = max(ranges["k"], largest(k_rows))
         ranges["v"] = max(ranges["v"], largest(v_rows))
-        return [argmax(row) for row in logits], k_rows, v_rows
+        return choice, k_rows, v_rows
 
     def draft(tok):
         drafted.add(tok)
