@@ -222,6 +222,12 @@ module ga2 (
         .wr_data (wr_data)
     );
 
+    // A unit sees the words it asked for and otherwise zeros: else every word that any unit reads
+    // would set the others' multipliers in motion.
+    wire [7:0]  mm_rd_byte  = is_mm ? rd_data[7:0] : 8'd0;
+    wire [7:0]  sm_rd_byte  = is_sm ? rd_data[7:0] : 8'd0;
+    wire [31:0] vec_rd_data = is_vec ? rd_data : 32'd0;
+
     // ---- Units ----
 
     dma dma_i (
@@ -257,7 +263,7 @@ module ga2 (
         .ldc     (x[11:0]),
         .done    (done_mm),
         .rd_addr (mm_rd_addr),
-        .rd_byte (rd_data[7:0]),
+        .rd_byte (mm_rd_byte),
         .wr_en   (mm_wr_en),
         .wr_addr (mm_wr_addr),
         .wr_data (mm_wr_data)
@@ -272,7 +278,7 @@ module ga2 (
         .len     (c),
         .done    (done_sm),
         .rd_addr (sm_rd_addr),
-        .rd_byte (rd_data[7:0]),
+        .rd_byte (sm_rd_byte),
         .wr_en   (sm_wr_en),
         .wr_addr (sm_wr_addr),
         .wr_data (sm_wr_data)
@@ -291,7 +297,7 @@ module ga2 (
         .relu        (fl[0]),
         .done        (done_vec),
         .rd_addr     (vec_rd_addr),
-        .rd_data     (rd_data),
+        .rd_data     (vec_rd_data),
         .wr_en       (vec_wr_en),
         .wr_addr     (vec_wr_addr),
         .wr_data     (vec_wr_data),

@@ -129,14 +129,22 @@ module ga2_mm (
 
     wire [6:0]  stream_last = k_q + {4'd0, m_q} + {4'd0, n_q} - 7'd1;
 
+    wire [3:0]  a_asked;                // lane r: this step asks for an operand of the tile
+    wire [3:0]  b_asked;
+    reg  [3:0]  a_valid;                // one cycle later: it is on a_byte, b_byte
+    reg  [3:0]  b_valid;
+
+    always @(posedge clk) begin
+        a_valid <= a_asked;
+        b_valid <= b_asked;
+    end
+
     genvar r;
     generate
         for (r = 0; r < 4; r = r + 1) begin : lane_of
             wire        [6:0] index = step - r;
             wire signed [7:0] a_byte;
             wire signed [7:0] b_byte;
-            reg               a_valid;  // a_byte belongs to the tile
-            reg               b_valid;
 
             rowmem a_row (
                 .clk      (clk),
@@ -156,13 +164,11 @@ module ga2_mm (
                 .rd_byte  (b_byte)
             );
 
-            always @(posedge clk) begin
-                a_valid <= (state == STREAM) && (index < k_q) && (r < m_q);
-                b_valid <= (state == STREAM) && (index < k_q) && (r < n_q);
-            end
+            assign a_asked[r] = (state == STREAM) && (index < k_q) && (r < m_q);
+            assign b_asked[r] = (state == STREAM) && (index < k_q) && (r < n_q);
 
-            assign a_edge[8*r +: 8] = a_valid ? a_byte : 8'd0;
-            assign b_edge[8*r +: 8] = b_valid ? b_byte : 8'd0;
+            assign a_edge[8*r +: 8] = a_valid[r] ? a_byte : 8'd0;
+            assign b_edge[8*r +: 8] = b_valid[r] ? b_byte : 8'd0;
         end
     endgenerate
 

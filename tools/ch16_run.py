@@ -28,6 +28,7 @@ import tiny_lm
 TOKENS = 32
 START = 0
 DRAFT_SEED = 1
+IMAGE_WORDS = 4096                              # more than any program here uses; half the reading
 
 Run = namedtuple("Run", "name model k noise")   # k None: plain decoding, no draft
 RUNS = (
@@ -59,13 +60,18 @@ def measure(run):
 def measure_and_record(run):
     """measure(run), and the log's programs as records of an image."""
     tokens, stats, log = measure(run)
-    return tokens, stats, log, [ga2_progs.record(entry["code"], entry["ext"]) for entry in log]
+    return tokens, stats, log, [record(entry) for entry in log]
+
+
+def record(entry):
+    """The words of a log entry's program in an image with IMAGE_WORDS of external memory."""
+    return ga2_progs.record(entry["code"], entry["ext"][:IMAGE_WORDS], words=IMAGE_WORDS)
 
 
 def replay(records, sims):
-    """{simulator: cycles of each program as the RTL counted them}; prints and raises on a mismatch."""
+    """{simulator: cycles of each program as the RTL counted them}; UserError on a mismatch."""
     cycles = {}
-    for sim, result in hw.replay(records, sims).items():
+    for sim, result in hw.replay(records, sims, ext=IMAGE_WORDS).items():
         if result.status:
             raise cli.UserError(f"the RTL differs from the model in {sim}:\n{result.output}")
         cycles[sim] = [five[0] for five in result.counters]

@@ -259,23 +259,47 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
         defines.append(f"LAT={lat}")
     if ext is not None:
         defines.append(f"EXTW={ext}")
+    def simulate(job):
+        sim, image = job
+        result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, image, (), timeout)
+        return _read_replay(sim, *result)
+
     with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
-        if not isinstance(programs, (str, os.PathLike)):
-            programs = _write_image(programs, Path(folder) / "programs.hex")
+        if isinstance(programs, (str, os.PathLike)):
+            images = [programs]
+        else:
+            images = _write_images(programs, Path(folder))
+        jobs = [(sim, image) for sim in sims for image in images]
+        ended = dict(proc.side_by_side(simulate, jobs, cli.cores()))
+    return {sim: _join([(Path(image).stem, ended[sim, image]) for image in images])
+            for sim in sims}
 
-        def simulate(sim):
-            result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, programs, (), timeout)
-            return _read_replay(sim, *result)
 
-        ended = dict(proc.side_by_side(simulate, sims, len(sims)))
-    return {sim: ended[sim] for sim in sims}
-
-
-def _write_image(records, path):
+def _write_images(records, folder):
+    """The records in as many images as there are cores, so that a simulator can use them all."""
     # Imported late: the test runner and the set-up use this file even when the model is broken.
     import ga2_progs
-    path.write_text(ga2_progs.image(records), encoding="ascii")
-    return path
+    size = max(1, -(-len(records) // cli.cores()))
+    images = []
+    for first in range(0, max(1, len(records)), size):
+        path = folder / f"from_program_{first}.hex"
+        path.write_text(ga2_progs.image(records[first:first + size]), encoding="ascii")
+        images.append(path)
+    return images
+
+
+def _join(parts):
+    """The Replay of all parts, (name, Replay) in order; the output of failures under their names."""
+    replays = [replay for _, replay in parts]
+    failed = [replay for replay in replays if replay.status]
+    if failed:
+        output = "".join(f"{name}:\n{_lines(replay.output)}" for name, replay in parts
+                         if replay.status)
+        return Replay(failed[0].status, output, None, None, None)
+    return Replay(0, "".join(_lines(replay.output) for replay in replays),
+                  sum(replay.programs for replay in replays),
+                  sum(replay.cycles for replay in replays),
+                  [five for replay in replays for five in replay.counters])
 
 
 def _read_replay(sim, status, text):
