@@ -349,6 +349,11 @@ def _until_halt(code):
 
 # ---- the reference simulator ----------------------------------------------------------------
 
+def prepare(code, words=EXT):
+    """[(name, operands)] of a program's instructions before its HALT, each checked as by `check`."""
+    return [(ins["op"], check(ins, words)) for ins in _until_halt(code)]
+
+
 class Machine:
     """GA-2 without its clock: an external memory of `words` words, a scratchpad of zeros.
 
@@ -367,6 +372,10 @@ class Machine:
 
     def run(self, code):
         """Execute `code` up to its HALT; returns the machine.  Raises IsaError as `check` does."""
+        return self.execute(prepare(code, len(self.ext)))
+
+    def execute(self, prepared):
+        """As `run`, for a program that `prepare` checked; for programs that run many times."""
         units = {
             "LD": self._load,
             "ST": self._store,
@@ -376,8 +385,8 @@ class Machine:
             "VADD": self._add,
             "AMAX": self._argmax,
         }
-        for ins in _until_halt(code):
-            units[ins["op"]](**check(ins, len(self.ext)))
+        for name, values in prepared:
+            units[name](**values)
         return self
 
     def _load(self, dst, src, len):
@@ -393,8 +402,8 @@ class Machine:
         columns = [_low_bytes([spad[B + n * step_n + k * step_k] for k in range(K)])
                    for n in range(N)]
         for m, row in enumerate(rows):
-            for n, column in enumerate(columns):
-                spad[dst + m * ldc + n] = sum(map(operator.mul, row, column))
+            first = dst + m * ldc
+            spad[first:first + N] = [sum(map(operator.mul, row, column)) for column in columns]
 
     def _requantize(self, dst, src, len, mantissa, shift, relu):
         self.spad[dst:dst + len] = [quant.requant(word, mantissa, shift, relu)
