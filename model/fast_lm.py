@@ -1,0 +1,145 @@
+"""Faster on the same chip: the chapter's decoder with three better programs, each an option.
+
+    batched  the verifier multiplies all query rows at once instead of one after the other
+    table    the draft answers for all 16 tokens in one program; the host looks the answers up
+    clip     a block guesses no further than the tokens still wanted
+
+The chapter's verifier takes each query row by itself, so every tile of four keys is staged m times
+and three of the array's four rows idle.  Batched, the scores of all rows are one product, the
+causal rule is a softmax over each row's own prefix, and the results are one product again:
+
+    S = Q K^T       m x (c + m)
+    P = causal_softmax(S, c + 1): row i is a softmax over columns 0 .. c + i, exactly 0 behind
+    attn = P V      m x D
+
+Same numbers bit for bit: row i's scores and its softmax are those of the chapter's slice, and a
+zero adds nothing to an integer sum.  So the reasons in exact_lm hold unchanged (exact_tests proves
+them for these programs, too), and with them its result: the tokens are those of `plain`, for every
+draft.
+
+c cached rows, m = k + 1 rows of the block, n tokens wanted, V tokens, D columns, as in spec_lm.
+"""
+
+import math
+
+import capra
+from exact_lm import ExactChip
+from ga2_isa import K_MAX, cycle_counts
+from spec_lm import build_verify, speculate
+from tiny_lm import D, V, append_to_cache, check_context, feed_forward, project
+
+
+# ---- the programs ------------------------------------------------------------------------------
+
+def build_batched(m, c, mdl):
+    """The target on a block of m rows behind c cached rows, its attention in two products.
+
+    Inputs as build_verify's; outputs tok (m x 1), logits (m x V), k_new, v_new (m x D), as a plain
+    step's: attn, which only the chapter's tests read, is not stored.
+    """
+    check_context(c + m)
+    g = capra.Graph()
+    W, x, q, k_new, v_new = project(g, mdl, m)
+    keys, values = append_to_cache(g, c, k_new, v_new)
+    scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
+    attn = g.tag(g.matmul(g.causal_softmax(scores, c + 1), values), "attn")
+    logits = feed_forward(g, W, x, attn)
+    g.output(g.argmax(logits), "tok")
+    g.output(logits, "logits")
+    g.output(k_new, "k_new")
+    g.output(v_new, "v_new")
+    return g
+
+
+def build_draft_table(Wd):
+    """The bigram draft for all tokens: x (V x D) times Wd (D x V); output tok (V x 1)."""
+    g = capra.Graph()
+    logits = g.matmul(g.input("x", (V, D)), g.weight("Wd", Wd))
+    g.output(g.argmax(logits), "tok")
+    return g
+
+
+def compile_draft_table(mdl, Wd):
+    """The table's program, its scales those of the draft's own program on the whole vocabulary."""
+    return capra.compile_graph(build_draft_table(Wd), [{"x": mdl["E"]}])
+
+
+# ---- how many guesses --------------------------------------------------------------------------
+
+def fixed(k):
+    """guesses(wanted, stats) -> how many the next block makes, `wanted` tokens to go: k."""
+    return lambda wanted, stats: k
+
+
+def clipped(k):
+    """As `fixed`, but no more than are wanted: the target adds one token to the guesses."""
+    return lambda wanted, stats: min(k, wanted - 1)
+
+
+# ---- the chip ----------------------------------------------------------------------------------
+
+class FastChip(ExactChip):
+    """The host loop on the chip with one scale plan and the options above.
+
+    Arguments as ExactChip's.  `share`, another chip of the same model, lends its plan, and where it
+    has the same `batched` its verifier programs.
+    """
+
+    def __init__(self, mdl, Wd, n, k, starts=range(V), share=None, batched=True, table=True,
+                 clip=True):
+        super().__init__(mdl, Wd, n, k, starts, share)
+        if batched != getattr(share, "batched", False):
+            self.programs = {}
+        self.batched = batched
+        self.table = table
+        self.clip = clip
+
+    def compile(self, c, m):
+        """A new verifier program for m rows behind c cached ones.
+
+        Raises CompileError naming the tokens where the chip has no room for the block.
+        """
+        build = build_batched if self.batched else build_verify
+        graph = build(m, c, self.model)
+        try:
+            return capra.compile_graph(graph, (), ranges=self.ranges)
+        except capra.CompileError as error:
+            raise capra.CompileError(f"tokens {c + 1} to {c + m}: {error} (guess fewer than "
+                                     f"{m - 1} in this block)") from None
+
+    def cost(self, c, m):
+        """Cycles of the verifier for m rows behind c cached ones."""
+        return cycle_counts(self._vprog(c, m).code)[0]
+
+    def generate(self, start, n):
+        """(tokens, stats, log) as SpecChip.generate; with `table` the log starts with its program.
+
+        Raises CompileError, before any work, where n is past the chip's limit.
+        """
+        check_context(min(n, K_MAX + 1))
+        self.log = []
+        guesses = self.policy(n)
+        draft_after = self.drafts()
+
+        def next_block(tokens, stats):
+            return guesses(n + 1 - len(tokens), stats), draft_after(tokens)
+
+        tokens, stats, _ = speculate(self.model, self.Wd, start, n, self.k, self.verify,
+                                     next_block=next_block)
+        return tokens, stats, self.log
+
+    def policy(self, n):
+        """A new guesses(wanted, stats) for a run of n tokens."""
+        return clipped(self.k) if self.clip else fixed(self.k)
+
+    def drafts(self):
+        """For a run: draft_after(tokens) -> the draft for the block behind `tokens`."""
+        draft = self.draft_table().__getitem__ if self.table else self.draft
+        return lambda tokens: draft
+
+    def draft_table(self):
+        """[the draft's guess after each token], from one program on the chip."""
+        P = compile_draft_table(self.model, self.Wd)
+        ext = capra.ext_image(P, {"x": self.model["E"]})
+        self.log.append(capra.Record(kind="table", code=P.code, ext=ext))
+        return [row[0] for row in capra.run_image(P, ext)["tok"][0]]
