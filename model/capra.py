@@ -66,7 +66,8 @@ def _constants(node, real):
     try:
         return multiplier(real)
     except ValueError as error:
-        raise CompileError(f"{node.op} {node.id}: its values cannot be requantized: {error}") from None
+        raise CompileError(f"{node.op} {node.id}: its values cannot be requantized: "
+                           f"{error}") from None
 
 
 def quantized_weights(g, scale):
@@ -93,7 +94,7 @@ def external_layout(g):
 
 
 class Emission:
-    """Instructions in node order; a buffer is taken at its first use and released after its last."""
+    """Instructions in node order; a buffer is taken at its first use, released after its last."""
 
     def __init__(self, g, params, ext, reuse):
         self.g = g
@@ -182,12 +183,13 @@ class Emission:
         source = self.address[node.ins[0]]
         probabilities = self.temporary(node, words(node))
         for r in range(rows):
-            self.emit("SM", dst=probabilities[0] + r * columns, src=source + r * columns, len=columns)
+            self.emit("SM", dst=probabilities[0] + r * columns, src=source + r * columns,
+                      len=columns)
         self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
         return [probabilities]
 
     def emit_causal_softmax(self, node):
-        """A softmax of what each row sees, zeros over the rest, so that no old word shows through."""
+        """A softmax of what each row sees, zeros over the rest, where old words would show."""
         rows, columns = node.shape
         source = self.address[node.ins[0]]
         probabilities = self.temporary(node, words(node))

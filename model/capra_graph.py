@@ -1,8 +1,8 @@
 """Capra's graphs: 2-D tensors, built and checked one operation at a time.
 
-Each method of Graph returns the new node's id.  A bad graph fails in the call that makes it bad, with
-a CompileError that names the operation, the shapes and the rows.  `evaluate` is the meaning of a graph
-in floating point; what the compiled program computes is compared with it.
+Each method of Graph returns the new node's id.  A bad graph fails in the call that makes it bad,
+with a CompileError that names the operation, the shapes and the rows.  `evaluate` is the meaning of
+a graph in floating point; what the compiled program computes is compared with it.
 """
 
 import math
@@ -40,15 +40,15 @@ class Graph:
         """A tensor given at run time, `shape` = (rows, columns)."""
         rows, columns = shape
         if rows < 1 or columns < 1:
-            raise CompileError(f"input {name}: shape {rows} x {columns} is empty; both must be 1 or "
-                               "more")
+            raise CompileError(f"input {name}: shape {rows} x {columns} is empty; both must be 1 "
+                               "or more")
         return self._append("input", (), (rows, columns), name=self._new_name("input", name))
 
     def weight(self, name, array):
         """A constant tensor; `array` is a list of equally long rows of finite numbers."""
         if not array or not array[0] or any(len(row) != len(array[0]) for row in array):
-            raise CompileError(f"weight {name}: the array must be a list of equally long, non-empty "
-                               "rows")
+            raise CompileError(f"weight {name}: the array must be a list of equally long, "
+                               "non-empty rows")
         if not all(math.isfinite(value) for row in array for value in row):
             raise CompileError(f"weight {name}: every value must be a finite number")
         return self._append("weight", (), (len(array), len(array[0])),
@@ -64,11 +64,12 @@ class Graph:
         b_rows, b_columns = self.nodes[b].shape
         b_inner, columns = (b_columns, b_rows) if transpose_b else (b_rows, b_columns)
         if inner != b_inner:
-            raise CompileError(f"matmul: {self._shapes(a, b)}{' transposed' if transpose_b else ''} "
-                               f"do not fit: inner dimensions {inner} and {b_inner}")
+            how = " transposed" if transpose_b else ""
+            raise CompileError(f"matmul: {self._shapes(a, b)}{how} do not fit: inner dimensions "
+                               f"{inner} and {b_inner}")
         if inner > K_MAX:
-            raise CompileError(f"matmul: {self._shapes(a, b)} has inner dimension {inner}; the chip "
-                               f"multiplies at most {K_MAX}")
+            raise CompileError(f"matmul: {self._shapes(a, b)} has inner dimension {inner}; the "
+                               f"chip multiplies at most {K_MAX}")
         if not (math.isfinite(scale) and scale > 0):
             raise CompileError(f"matmul: scale {scale} must be a positive finite number")
         return self._append("matmul", (a, b), (rows, columns), transpose_b=transpose_b, scale=scale)
@@ -83,11 +84,12 @@ class Graph:
         self._use("causal_softmax", a)
         rows, columns = self.nodes[a].shape
         if first < 1:
-            raise CompileError(f"causal_softmax: row 0 of node {a} would see {first} columns; it must "
-                               "see at least one")
+            raise CompileError(f"causal_softmax: row 0 of node {a} would see {first} columns; it "
+                               "must see at least one")
         if first + rows - 1 > columns:
             raise CompileError(f"causal_softmax: row {rows - 1} would see columns 0 to "
-                               f"{first + rows - 2} of node {a}, which has columns 0 to {columns - 1}")
+                               f"{first + rows - 2} of node {a}, which has columns 0 to "
+                               f"{columns - 1}")
         return self._append("causal_softmax", (a,), (rows, columns), first=first)
 
     def add(self, a, b):
@@ -104,8 +106,8 @@ class Graph:
             raise CompileError(f"relu: its input is node {a}, {self.nodes[a].op}; only a matmul's "
                                "requantizer can apply it")
         if self.consumers(a):
-            raise CompileError(f"relu: matmul {a} also feeds node {self.consumers(a)[0]}, which needs "
-                               "the values before the relu")
+            raise CompileError(f"relu: matmul {a} also feeds node {self.consumers(a)[0]}, which "
+                               "needs the values before the relu")
         return self._append("relu", (a,), self.nodes[a].shape)
 
     def concat_rows(self, a, b):
@@ -124,8 +126,8 @@ class Graph:
             taken = [i for i in self.consumers(part) if self.nodes[i].op == "concat"]
             if taken or a == b:
                 raise CompileError(f"concat_rows: node {part} already is a part of node "
-                                   f"{taken[0] if taken else len(self.nodes)}; a tensor cannot be in "
-                                   "two places")
+                                   f"{taken[0] if taken else len(self.nodes)}; a tensor cannot be "
+                                   "in two places")
         return self._append("concat", (a, b), (a_rows + b_rows, columns))
 
     def slice_rows(self, a, start, count):
@@ -133,11 +135,11 @@ class Graph:
         self._use("slice_rows", a)
         rows, columns = self.nodes[a].shape
         if count < 1:
-            raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at least "
-                               "one row")
+            raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at "
+                               "least one row")
         if start < 0 or start + count > rows:
-            raise CompileError(f"slice_rows: rows {start} to {start + count - 1} of node {a}, which "
-                               f"has rows 0 to {rows - 1}")
+            raise CompileError(f"slice_rows: rows {start} to {start + count - 1} of node {a}, "
+                               f"which has rows 0 to {rows - 1}")
         return self._append("slice", (a,), (count, columns), start=start)
 
     def argmax(self, a):
@@ -187,13 +189,14 @@ class Graph:
             op = self._node(operation, i).op
             if op == "output" or (op == "argmax" and operation != "output"):
                 raise CompileError(f"{operation}: node {i} is {op}; "
-                                   f"{'its indices' if op == 'argmax' else 'what it stores'} cannot be "
-                                   "an operand")
+                                   f"{'its indices' if op == 'argmax' else 'what it stores'} "
+                                   "cannot be an operand")
             if operation == "relu" and op == "slice":
-                raise CompileError(f"relu: node {i} is a slice, a view; a relu would have to copy it")
+                raise CompileError(f"relu: node {i} is a slice, a view; a relu would have to copy "
+                                   "it")
             if self.fused_relu(i):
-                raise CompileError(f"{operation}: matmul {i} feeds a relu, which replaces its values; "
-                                   "use the relu's node")
+                raise CompileError(f"{operation}: matmul {i} feeds a relu, which replaces its "
+                                   "values; use the relu's node")
 
     def _shapes(self, *ins):
         return " and ".join("%d x %d" % self.nodes[i].shape for i in ins)

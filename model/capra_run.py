@@ -1,8 +1,8 @@
 """Running a compiled program, and two things to compare it with.
 
-`run` executes the instructions on the reference simulator.  `interpret` computes what they mean, node
-by node in plain integers, without instructions, addresses or buffers.  `stagewise_problems` holds each
-integer tensor against the real-number meaning of its operation.
+`run` executes the instructions on the reference simulator.  `interpret` computes what they mean,
+node by node in plain integers, without instructions, addresses or buffers.  `stagewise_problems`
+holds each integer tensor against the real-number meaning of its operation.
 """
 
 import math
@@ -55,7 +55,7 @@ def ext_image(P, inputs):
 
 
 def run(P, inputs, machine=False):
-    """{output name: (ints, floats)}, both lists of rows; floats = ints * scale (argmax: the indices).
+    """{output name: (ints, floats)}, lists of rows; floats = ints * scale (argmax: the indices).
 
     With machine=True: that, and the simulator after the run.
     """
@@ -158,8 +158,8 @@ def stagewise_problems(P, ints):
             for c, (level, number) in enumerate(zip(got, real)):
                 exact = max(-INT8_MAX, min(INT8_MAX, number / P.scale[node.id]))
                 if abs(level - exact) > allowed:
-                    problems.append(f"{node.op} {node.id}[{r}][{c}]: {level}, but {exact:.3f} in real "
-                                    f"numbers (allowed: {allowed})")
+                    problems.append(f"{node.op} {node.id}[{r}][{c}]: {level}, but {exact:.3f} in "
+                                    f"real numbers (allowed: {allowed})")
     return problems
 
 

@@ -17,10 +17,10 @@ SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result
 def plan_scales(g, calib, ranges=None):
     """(scale, notes): {node id: real value of one int8 step} and sentences on saturation.
 
-    calib: input dicts {name: rows}; ranges: {tag: largest absolute value}, which replaces the measured
-    range of every node with that tag.  Without a sample, `ranges` must reach every tensor that is not
-    a weight or beside a softmax: CompileError names the first it does not.  An argmax has no scale:
-    None.
+    calib: input dicts {name: rows}; ranges: {tag: largest absolute value}, which replaces the
+    measured range of every node with that tag.  Without a sample, `ranges` must reach every tensor
+    that is not a weight or beside a softmax: CompileError names the first it does not.  An argmax
+    has no scale: None.
     """
     measured = measure_ranges(g, calib)
     planned = [(ranges or {}).get(g.tags.get(i), value) for i, value in enumerate(measured)]
@@ -84,8 +84,8 @@ def group_scales(g, group, planned):
         elif number in top:
             scale[node.id] = (top[number] or 1.0) / INT8_MAX
         else:
-            raise CompileError(f"plan_scales: nothing tells the range of node {node.id} ({node.op}); "
-                               "give a calibration sample, or a range for its tag")
+            raise CompileError(f"plan_scales: nothing tells the range of node {node.id} "
+                               f"({node.op}); give a calibration sample, or a range for its tag")
     return scale
 
 
@@ -97,8 +97,8 @@ def widen(top, number, value):
 
 def _pin(pinned, group, i, value):
     if pinned.setdefault(group[i], value) != value:
-        raise CompileError(f"softmax: node {i} shares its scale with both a softmax's input (1/16) and "
-                           "a softmax's result (1/127); put a matmul between them")
+        raise CompileError(f"softmax: node {i} shares its scale with both a softmax's input (1/16) "
+                           "and a softmax's result (1/127); put a matmul between them")
 
 
 def saturation_notes(g, scale, measured):
@@ -109,6 +109,6 @@ def saturation_notes(g, scale, measured):
             continue
         limit = INT8_MAX * scale[node.id]
         if measured[node.id] > limit * (1 + 1e-9):
-            notes.append(f"node {node.id} ({node.op}): values up to {measured[node.id]:.4g} saturate "
-                         f"at {limit:.4g}")
+            notes.append(f"node {node.id} ({node.op}): values up to {measured[node.id]:.4g} "
+                         f"saturate at {limit:.4g}")
     return notes

@@ -1,4 +1,4 @@
-"""Tests of tools/ch16_run.py: the chapter's table, and what the script says when things go wrong."""
+"""Tests of tools/ch16_run.py: the chapter's table, and what is said when things go wrong."""
 
 import contextlib
 import io

@@ -350,7 +350,7 @@ def _until_halt(code):
 # ---- the reference simulator ----------------------------------------------------------------
 
 def prepare(code, words=EXT):
-    """[(name, operands)] of a program's instructions before its HALT, each checked as by `check`."""
+    """[(name, operands)] of a program's instructions before its HALT, each checked by `check`."""
     return [(ins["op"], check(ins, words)) for ins in _until_halt(code)]
 
 

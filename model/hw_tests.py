@@ -41,8 +41,8 @@ module actor;
 endmodule
 """
 
-# The chip's testbench, as far as hw.replay() knows it: a program is one word, its total of cycles. With
-# a LAT that is not 0 the last line does not fit the others.
+# The chip's testbench, as far as hw.replay() knows it: a program is one word, its total of cycles.
+# With a LAT that is not 0 the last line does not fit the others.
 REPLAYED = """
 module ga2_tb;
   integer file, code, i;

@@ -226,7 +226,8 @@ class Script(Project):
         rows = json.loads("\n".join(lines))
         self.assertEqual(rows, [{
             "number": 1, "file": "model/adder.py", "fault": "a difference", "equivalent": None,
-            "further": False, "where": "checks.check_small", "verdict": "caught", "check": "checks.check_small",
+            "further": False, "where": "checks.check_small", "verdict": "caught",
+            "check": "checks.check_small",
             "report": "2 + 3 is -1", "as declared": True}])
         written = (self.out / "mut_adder.json").read_text(encoding="utf-8")
         self.assertEqual(rows, json.loads(written))

@@ -3,8 +3,8 @@
     real number x  --quantize-->  q = round(x / scale), clamped to -127..127
     int32 acc      --requant--->  q = round(acc * mantissa / 2**shift), clamped to -127..127
 
-A positive real multiplier becomes (mantissa, shift) with 2**23 <= mantissa < 2**24, so that the chip
-scales with one integer product and one shift.  -128 is never produced.
+A positive real multiplier becomes (mantissa, shift) with 2**23 <= mantissa < 2**24, so that the
+chip scales with one integer product and one shift.  -128 is never produced.
 
 `requant` is the reference for rtl/requant.v, compared bit for bit.
 """

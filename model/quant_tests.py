@@ -11,7 +11,7 @@ FULL_WORDS = (-(1 << 31), 1 - (1 << 31), -129, -128, -127, -1, 0, 1, 127, 128, (
 
 
 def nearest(value):
-    """The integer nearest to the Fraction `value`, found by distances; a tie goes away from zero."""
+    """The integer nearest to the Fraction `value`, by distances; a tie goes away from zero."""
     below = value.numerator // value.denominator
     to_below = value - below
     to_above = below + 1 - value
@@ -139,7 +139,8 @@ class Requant(unittest.TestCase):
         rounded = nearest(Fraction(acc * mantissa, 1 << shift))
         case = (acc, mantissa, shift)
         self.assertEqual(quant.requant(acc, mantissa, shift), saturated(rounded), case)
-        self.assertEqual(quant.requant(acc, mantissa, shift, relu=True), saturated(rounded, 0), case)
+        self.assertEqual(quant.requant(acc, mantissa, shift, relu=True), saturated(rounded, 0),
+                         case)
 
     def test_ties_on_both_sides_go_away_from_zero(self):
         for acc in range(-260, 261):

@@ -24,7 +24,7 @@ class QuickChip(spec_lm.SpecChip):
 
     def __init__(self, mdl, Wd, n, k, rows, starts=range(V)):
         self.rows = rows
-        self.block_ranges = {}                  # (c, m): {tag: largest absolute value in the blocks}
+        self.block_ranges = {}                  # (c, m): {tag: largest absolute value}
         super().__init__(mdl, Wd, n, k, starts, target=self.float_verify)
 
     def float_verify(self, c, toks, kc, vc):

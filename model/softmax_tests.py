@@ -10,7 +10,7 @@ ALL_ONES = (1 << 40) - 1
 
 
 def restoring(numerator, denominator):
-    """Quotient of unsigned 40-bit integers, one quotient bit a step, as the chip's divider does it."""
+    """Quotient of unsigned 40-bit integers, a quotient bit a step, as the chip's divider does."""
     remainder = 0
     quotient = 0
     for bit in range(39, -1, -1):

@@ -1,15 +1,15 @@
 """Speculative decoding: a cheap draft guesses, the target checks all guesses in one pass.
 
-A block is the last token and k guesses, m = k + 1 rows.  The target computes all rows in one program:
-row i sees the c cached rows and the block's rows 0 .. i, so its choice is what a single step at that
-position would choose.  With a guesses agreeing in front,
+A block is the last token and k guesses, m = k + 1 rows.  The target computes all rows in one
+program: row i sees the c cached rows and the block's rows 0 .. i, so its choice is what a single
+step at that position would choose.  With a guesses agreeing in front,
 
     guesses 0 .. a-1 are kept, the target's choice after row a comes free: a + 1 new tokens;
     cache rows 0 .. a of the block are kept, the rest is dropped.
 
-Every token is the target's own choice after tokens that were its own: a bad draft costs time, never a
-token.  (Greedy decoding only, and exact as far as a row's numbers do not depend on the block around
-it: in floating point they do not; in int8 the scales decide, see exact_lm.)
+Every token is the target's own choice after tokens that were its own: a bad draft costs time, never
+a token.  (Greedy decoding only, and exact as far as a row's numbers do not depend on the block
+around it: in floating point they do not; in int8 the scales decide, see exact_lm.)
 """
 
 import math
@@ -31,8 +31,8 @@ def build_verify(m, c, mdl):
     """The target on a block of m rows behind c cached rows.
 
     Inputs x (m x D) and, for c > 0, kc and vc (c x D); outputs attn (m x D), tok (m x 1), logits
-    (m x V), k_new, v_new (m x D).  The causal rule is made of views: row i's keys and values are the
-    first c + i + 1 rows.
+    (m x V), k_new, v_new (m x D).  The causal rule is made of views: row i's keys and values are
+    the first c + i + 1 rows.
     """
     check_context(c + m)
     g = capra.Graph()
@@ -132,8 +132,8 @@ def solve(A, B):
 def make_draft(mdl, noise, seed=0):
     """Wd (D x V) with E Wd = L, L[t][j] the draft's logit for token j after token t.
 
-    L knows the structured model's rule, or counts the pairs of a random model's own runs; every entry
-    then gets normal noise of size `noise`.
+    L knows the structured model's rule, or counts the pairs of a random model's own runs; every
+    entry then gets normal noise of size `noise`.
     """
     L = rule_table() if mdl["kind"] == "structured" else bigram_table(mdl)
     R = random.Random(seed)
@@ -170,9 +170,9 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
     """(tokens, stats, calls): n tokens after `start`, k guesses a block.
 
     verify(c, toks, kc, vc) -> (choice per row, k rows, v rows); draft(tok) -> token; left out, both
-    are the floating-point ones of `mdl` and `Wd`.  The last block may bring more than was asked for;
-    tokens is cut to [start, n more].  stats, before the cut: blocks, proposed, accepted, emitted,
-    cache (rows kept).  calls: ("draft",) and ("verify", c, m) in order.
+    are the floating-point ones of `mdl` and `Wd`.  The last block may bring more than was asked
+    for; tokens is cut to [start, n more].  stats, before the cut: blocks, proposed, accepted,
+    emitted, cache (rows kept).  calls: ("draft",) and ("verify", c, m) in order.
     next_block(tokens, stats) -> (k, draft), asked before each block, may choose others for it.
     Raises ValueError for n or k below 0 and for a token outside the vocabulary.
     """
@@ -196,7 +196,7 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
         calls.append(("verify", len(kc), len(block)))
         accepted = agreeing(guesses, choice)
         new = guesses[:accepted] + [choice[accepted]]
-        kept = len(new)                         # rows 0 .. a: the last token's, the accepted guesses'
+        kept = len(new)                         # rows 0 .. a: the last token's, then the guesses'
         tokens = tokens + new
         kc, vc = kc + k_rows[:kept], vc + v_rows[:kept]
         stats["blocks"] += 1
@@ -227,9 +227,10 @@ def known_token(what, token):
 class SpecChip:
     """The host loop on the chip: a verifier program per (c, m), one draft program.
 
-    Calibrated by the floating-point loop with the floating-point draft, n tokens from every start in
-    `starts`: per (c, m) the verifier inputs seen; ranges x, k, v over all rows seen; the draft's
-    program on every x it was fed.  `target`: the verify of that loop, float_verify(mdl) unless given.
+    Calibrated by the floating-point loop with the floating-point draft, n tokens from every start
+    in `starts`: per (c, m) the verifier inputs seen; ranges x, k, v over all rows seen; the draft's
+    program on every x it was fed.  `target`: the verify of that loop, float_verify(mdl) unless
+    given.
     """
 
     def __init__(self, mdl, Wd, n, k, starts=range(V), target=None):
@@ -260,8 +261,8 @@ class SpecChip:
             return capra.compile_graph(graph, samples, ranges=self.ranges)
         P = capra.compile_graph(graph, plain_blocks(self.model, c, m, self.starts),
                                 ranges=self.ranges)
-        P.notes.append(f"no calibration run met {m} rows behind {c} cached ones: calibrated on plain "
-                       f"runs of {c + m} tokens from {len(self.starts)} starts")
+        P.notes.append(f"no calibration run met {m} rows behind {c} cached ones: calibrated on "
+                       f"plain runs of {c + m} tokens from {len(self.starts)} starts")
         return P
 
     def verify(self, c, toks, kc, vc):
@@ -279,7 +280,7 @@ class SpecChip:
         return capra.run_image(self.dprog, ext)["tok"][0][0][0]
 
     def generate(self, start, n):
-        """(tokens, stats, log): as `speculate`; the log has kind, code, ext (and c, m) per program."""
+        """(tokens, stats, log): as `speculate`; a log entry has kind, code, ext (and c, m)."""
         self.log = []
         tokens, stats, _ = speculate(self.model, self.Wd, start, n, self.k, self.verify, self.draft)
         return tokens, stats, self.log

@@ -116,8 +116,10 @@ def unbalanced(stats, n, k):
 # ---- 3 and 4: a model with sharp attention -------------------------------------------------------
 
 def sharp_model():
-    """Random model 2 with Wq and Wk four times as large: attention picks few rows, so that a row seen
-    or missed shows."""
+    """Random model 2 with Wq and Wk four times as large.
+
+    Its attention picks few rows, so that a row seen or missed shows.
+    """
     mdl = make_model("random", 2)
     for name in ("Wq", "Wk"):
         mdl[name] = [[4 * value for value in row] for row in mdl[name]]
@@ -187,8 +189,8 @@ def verifier_means_it():
                               ("v_new", v, 0.12)):
         error = distance(out[name][1], real) / largest(real)
         if error > bound:
-            yield (f"verifier_means_it: {name} is off floating point by {100 * error:.1f} %, more than "
-                   f"{100 * bound:.0f} %")
+            yield (f"verifier_means_it: {name} is off floating point by {100 * error:.1f} %, more "
+                   f"than {100 * bound:.0f} %")
 
 
 def step_parts(mdl, toks, kc, vc):

@@ -3,7 +3,8 @@
     x = E[token];  q, k, v = x Wq, x Wk, x Wv;  K, V = cache plus the new row
     a = softmax(q K^T / sqrt(D)) V;  h = x + a Wo;  y = h + relu(h W1) W2;  logits = y Wout
 
-The next token is the first largest logit.  The embedding E stays on the host: the chip has no gather.
+The next token is the first largest logit.  The embedding E stays on the host, as the chip has no
+gather.
 """
 
 import math
@@ -69,8 +70,8 @@ def argmax(row):
 def float_step(m, tok, kc, vc):
     """One decode step: (logits, k, v, parts) for token `tok` after the cached rows kc, vc.
 
-    kc and vc are lists of rows of D numbers and are not changed; parts is {tag: row} of every tensor
-    of the step, by the tags of `build_graph`.
+    kc and vc are lists of rows of D numbers and are not changed; parts is {tag: row} of every
+    tensor of the step, by the tags of `build_graph`.
     """
     x = m["E"][tok]
     q, k, v = mv(x, m["Wq"]), mv(x, m["Wk"]), mv(x, m["Wv"])
@@ -124,8 +125,8 @@ def build_graph(m, L):
 def check_context(L):
     """Raise CompileError where a token would have more in context than the chip can attend to."""
     if L > K_MAX:
-        raise capra.CompileError(f"token {L}: its attention would sum over {L} rows of values; the chip "
-                                 f"multiplies at most {K_MAX} (end the run at {K_MAX} tokens)")
+        raise capra.CompileError(f"token {L}: its attention would sum over {L} rows of values; the "
+                                 f"chip multiplies at most {K_MAX} (end the run at {K_MAX} tokens)")
 
 
 def project(g, m, rows):
@@ -139,7 +140,7 @@ def project(g, m, rows):
 
 
 def append_to_cache(g, cached, k_new, v_new):
-    """Nodes (keys, values): the new rows behind `cached` rows, which become the inputs kc and vc."""
+    """Nodes (keys, values): the new rows behind `cached` ones, which are the inputs kc and vc."""
     if cached == 0:
         return k_new, v_new
     kc = g.tag(g.input("kc", (cached, D)), "k")

@@ -13,8 +13,8 @@ from tiny_lm import D, HID, V
 def attention_by_loops(m, tokens):
     """The logits after the last of `tokens`, element by element, straight from the formulas."""
     x = [m["E"][token] for token in tokens]
-    q, k, v = ([[math.fsum(row[i] * m[name][i][j] for i in range(D)) for j in range(D)] for row in x]
-               for name in ("Wq", "Wk", "Wv"))
+    q, k, v = ([[math.fsum(row[i] * m[name][i][j] for i in range(D)) for j in range(D)]
+                for row in x] for name in ("Wq", "Wk", "Wv"))
     last = len(tokens) - 1
     scores = [math.fsum(q[last][i] * key[i] for i in range(D)) / math.sqrt(D) for key in k]
     weights = [math.exp(score) for score in scores]
@@ -165,15 +165,15 @@ class ChipTests(unittest.TestCase):
     def test_a_context_beyond_the_calibration_is_refused(self):
         with self.assertRaises(capra.CompileError) as caught:
             self.chip.program(9)
-        self.assertEqual(str(caught.exception), "context 9: this chip was calibrated for 1 to 8 tokens; "
-                                                "make it with more steps")
+        self.assertEqual(str(caught.exception), "context 9: this chip was calibrated for 1 to 8 "
+                                                "tokens; make it with more steps")
 
     def test_a_context_beyond_the_chip_is_refused(self):
         with self.assertRaises(capra.CompileError) as caught:
             tiny_lm.build_graph(self.model, 65)
         self.assertEqual(str(caught.exception),
-                         "token 65: its attention would sum over 65 rows of values; the chip multiplies "
-                         "at most 64 (end the run at 64 tokens)")
+                         "token 65: its attention would sum over 65 rows of values; the chip "
+                         "multiplies at most 64 (end the run at 64 tokens)")
 
     def test_no_tokens_are_no_programs(self):
         self.assertEqual(self.chip.generate(7, 0), ([7], []))

@@ -81,7 +81,7 @@ def replay(records, sims):
 # ---- rows --------------------------------------------------------------------------------------
 
 def make_rows(measured, rtl):
-    """The table's rows, one per run; rtl: {simulator: cycles of each program of all runs, in order}."""
+    """The table's rows, one per run; rtl: {simulator: cycles of each program of all runs}."""
     rows = []
     first = 0
     plain = {}                                  # model: (tokens, cycles) of its plain run
@@ -144,8 +144,8 @@ def rtl_line(sims, programs, not_checked):
     """What the RTL was checked with, in one sentence."""
     if not sims:
         return f"The RTL was NOT checked ({not_checked}); the cycles are the model's."
-    line = (f"RTL: {programs} programs replayed in {' and '.join(sims)}; every word of external memory "
-            "and all five counters are the model's.")
+    line = (f"RTL: {programs} programs replayed in {' and '.join(sims)}; every word of external "
+            "memory and all five counters are the model's.")
     return line if not not_checked else f"{line} ({not_checked})"
 
 
@@ -205,7 +205,7 @@ def write_waves(out, measured):
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--sim", choices=("icarus", "verilator", "both", "none"), default="both",
-                        help="simulators to replay on (default both; none checks nothing on the RTL)")
+                        help="simulators to replay on (default both; none: the model alone)")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
     parser.add_argument("--vcd", action="store_true",

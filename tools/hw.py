@@ -259,6 +259,7 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
         defines.append(f"LAT={lat}")
     if ext is not None:
         defines.append(f"EXTW={ext}")
+
     def simulate(job):
         sim, image = job
         result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, image, (), timeout)
@@ -289,7 +290,7 @@ def _write_images(records, folder):
 
 
 def _join(parts):
-    """The Replay of all parts, (name, Replay) in order; the output of failures under their names."""
+    """The Replay of all parts, (name, Replay) in order; failures' output under their names."""
     replays = [replay for _, replay in parts]
     failed = [replay for replay in replays if replay.status]
     if failed:
