@@ -110,8 +110,8 @@ class ReplayTests(InFolder):
         self.first_runs(1)
         real = ga2_progs.record
 
-        def wrong(code, ext):
-            words = real(code, ext)
+        def wrong(code, ext, **sizes):
+            words = real(code, ext, **sizes)
             words[-6] ^= 1                      # the last expected word, before the five counters
             return words
         with mock.patch.object(ch16_run.ga2_progs, "record", wrong):
