@@ -6,23 +6,32 @@ PYTHON ?= python3
 SHELL := /bin/sh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all test test-rtl-full check lint setup clean help
+.PHONY: all test test-rtl-full check check-all mutants lint setup clean help
 
 # --- The chapter ---
 
 all: setup  ## run the chapter: checks, programs, both simulators, the table (the default)
 	$(PYTHON) tools/ch16_run.py
 
-check:  ## compare what the scripts print with the chapter's figures
+check: setup  ## run the chapter's scripts anew; compare with its figures and with out/
 	$(PYTHON) tools/ch16_check.py
+
+check-all: setup  ## the same, and all that is beyond the chapter (about ten minutes)
+	$(PYTHON) tools/ch16_check.py --all
 
 # --- Tests ---
 
 test: setup  ## run every test; exit status 0 only if none failed or was skipped
 	$(PYTHON) tools/run_tests.py
 
-test-rtl-full: setup  ## the long RTL tests
+test-rtl-full: setup  ## the whole program suite on the RTL, at three latencies
 	$(PYTHON) tools/rtl_full.py
+
+mutants: setup  ## put faults in on purpose: do the tests notice?
+	$(PYTHON) tools/mut_ch16.py
+	$(PYTHON) tools/mut_ch16_compiler.py
+	$(PYTHON) tools/mut_causal.py
+	$(PYTHON) tools/mut_ga2.py
 
 lint:  ## all warnings of both simulators, and Python's, as errors
 	verilator --lint-only -Wall --timing --top-module ga2_tb rtl/*.v tb/*.v

@@ -290,6 +290,15 @@ class ReplayPrograms(Folder):
             self.assertEqual([five[0] for five in replayed["icarus"].counters], [5, 3, 9, 7, 1])
             self.assertEqual(replayed["icarus"].cycles, 25)
 
+    def test_a_failure_names_programs_by_their_place_in_the_whole_replay(self):
+        self.write("tb/ga2_tb.v", REPLAYED.replace(
+            "$display(\"PASS", "$display(\"FAIL program 1: stuck\"); $fatal; $display(\"PASS"))
+        with mock.patch.object(hw.cli, "cores", lambda: 2):
+            result = hw.replay([[5]] * 6, ["icarus"], lat=0, root=self.root)["icarus"]
+        self.assertNotEqual(result.status, 0)
+        self.assertIn("FAIL program 1: stuck\n", result.output)
+        self.assertIn("FAIL program 4: stuck\n", result.output)
+
     def test_counters_that_do_not_add_up_are_a_failure(self):
         image = self.write("two.hex", "00000002\n0000000a\n0000000b\n")
         result = hw.replay(image, ["icarus"], lat=1, root=self.root)["icarus"]

@@ -1,6 +1,6 @@
 """Does everything come out as the chapter prints it, and as it is recorded in out/?  (`make check`)
 
-    python3 tools/ch16_check.py [--only NAME ...] [--out DIR]
+    python3 tools/ch16_check.py [--all] [--only NAME ...] [--out DIR]
 
 Runs the chapter's scripts anew into a private folder (or DIR) and compares, number by number,
 
@@ -10,6 +10,9 @@ Runs the chapter's scripts anew into a private folder (or DIR) and compares, num
 A line per table and per file says how many numbers are equal; what differs follows below it. The
 exit status is 0 only if everything was compared and nothing differs. Without the simulators the
 cycles are the model's, and the last lines say that the RTL was not checked.
+
+That is a minute or two. With --all (`make check-all`) the studies beyond the chapter and the faults
+in the RTL are run anew as well and compared with their record, which takes about ten.
 """
 
 import argparse
@@ -32,7 +35,7 @@ DIFF_LINES = 24
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 Script = namedtuple("Script", "file outputs")   # in an order in which each finds what it reads
-SCRIPTS = {
+CHAPTER = {
     "run": Script("ch16_run.py", ("ch16_run.json", "ch16_run_out.txt")),
     "example_a": Script("ch16_example_a.py", ("ch16_example_a.json", "ch16_example_a_out.txt")),
     "example_b": Script("ch16_example_b.py", ("ch16_example_b.json", "ch16_example_b_out.txt")),
@@ -41,6 +44,16 @@ SCRIPTS = {
     "mut_ch16_compiler": Script("mut_ch16_compiler.py", ("mut_ch16_compiler.json",
                                                          "mut_ch16_compiler.txt")),
 }
+BEYOND = {
+    "exact": Script("ch16_exact.py", ("ch16_exact.json", "ch16_exact.txt")),
+    "fast": Script("ch16_fast.py", ("ch16_fast.json", "ch16_fast.txt", "ch16_fast.svg")),
+    "best_k": Script("ch16_best_k.py", ("ch16_best_k.json", "ch16_best_k.txt",
+                                        "ch16_best_k.svg")),
+    "mut_causal": Script("mut_causal.py", ("mut_causal.json", "mut_causal.txt")),
+    "mut_ga2": Script("mut_ga2.py", ("mut_ga2.json", "mut_ga2.txt")),
+    "rtl_full": Script("rtl_full.py", ("rtl_full.txt",)),
+}
+SCRIPTS = {**CHAPTER, **BEYOND}
 DRAWN = ("run", "example_a", "example_b")       # what the figures are drawn from
 NEEDS_RTL = ("ch16_run.json", "ch16_run_out.txt", "fig16_3.svg")
 
@@ -315,8 +328,10 @@ def indented(lines):
 
 def main(argv=None):
     args = arguments(argv)
-    names = [name for name in SCRIPTS if name in args.only or not args.only]
-    not_checked = hw.not_checked() if "run" in names else ""
+    names = [name for name in SCRIPTS if name in (args.only or (SCRIPTS if args.all else CHAPTER))]
+    not_checked = hw.not_checked() if set(names) & {"run", *BEYOND} else ""
+    if not_checked:
+        names = [name for name in names if name not in BEYOND]  # what they record is of the RTL
     with tempfile.TemporaryDirectory(prefix="ga2-") as private:
         folder = args.out or Path(private)
         try:
@@ -335,6 +350,8 @@ def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", nargs="+", choices=list(SCRIPTS), default=[], metavar="NAME",
                         help="only these: " + ", ".join(SCRIPTS))
+    parser.add_argument("--all", action="store_true",
+                        help="also " + ", ".join(BEYOND))
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="keep the new files in this folder (not out/)")
     args = parser.parse_args(argv)

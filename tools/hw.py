@@ -267,40 +267,43 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
 
     with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
         if isinstance(programs, (str, os.PathLike)):
-            images = [programs]
+            images = {0: programs}
         else:
             images = _write_images(programs, Path(folder))
-        jobs = [(sim, image) for sim in sims for image in images]
+        jobs = [(sim, image) for sim in sims for image in images.values()]
         ended = dict(proc.side_by_side(simulate, jobs, cli.cores()))
-    return {sim: _join([(Path(image).stem, ended[sim, image]) for image in images])
+    return {sim: _join([(first, ended[sim, image]) for first, image in images.items()])
             for sim in sims}
 
 
 def _write_images(records, folder):
-    """The records in as many images as there are cores, so that a simulator can use them all."""
+    """{number of its first program: image}: as many as there are cores, for a simulator on each."""
     # Imported late: the test runner and the set-up use this file even when the model is broken.
     import ga2_progs
     size = max(1, -(-len(records) // cli.cores()))
-    images = []
+    images = {}
     for first in range(0, max(1, len(records)), size):
-        path = folder / f"from_program_{first}.hex"
-        path.write_text(ga2_progs.image(records[first:first + size]), encoding="ascii")
-        images.append(path)
+        images[first] = folder / f"programs_from_{first}.hex"
+        text = ga2_progs.image(records[first:first + size])
+        images[first].write_text(text, encoding="ascii")
     return images
 
 
 def _join(parts):
-    """The Replay of all parts, (name, Replay) in order; failures' output under their names."""
+    """The Replay of all parts, (number of its first program, Replay) in order."""
     replays = [replay for _, replay in parts]
-    failed = [replay for replay in replays if replay.status]
+    output = "".join(_renumber(_lines(replay.output), first) for first, replay in parts)
+    failed = [replay.status for replay in replays if replay.status]
     if failed:
-        output = "".join(f"{name}:\n{_lines(replay.output)}" for name, replay in parts
-                         if replay.status)
-        return Replay(failed[0].status, output, None, None, None)
-    return Replay(0, "".join(_lines(replay.output) for replay in replays),
-                  sum(replay.programs for replay in replays),
+        return Replay(failed[0], output, None, None, None)
+    return Replay(0, output, sum(replay.programs for replay in replays),
                   sum(replay.cycles for replay in replays),
                   [five for replay in replays for five in replay.counters])
+
+
+def _renumber(text, first):
+    """The testbench's text, its programs numbered from `first`."""
+    return re.sub(r"\bprogram (\d+)", lambda found: f"program {int(found[1]) + first}", text)
 
 
 def _read_replay(sim, status, text):
