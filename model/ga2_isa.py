@@ -399,8 +399,7 @@ class Machine:
         spad = self.spad
         rows = [_low_bytes(spad[A + m * lda:A + m * lda + K]) for m in range(M)]
         step_k, step_n = (1, ldb) if tb else (ldb, 1)
-        columns = [_low_bytes([spad[B + n * step_n + k * step_k] for k in range(K)])
-                   for n in range(N)]
+        columns = [_low_bytes(_strided(spad, B + n * step_n, step_k, K)) for n in range(N)]
         for m, row in enumerate(rows):
             first = dst + m * ldc
             spad[first:first + N] = [sum(map(operator.mul, row, column)) for column in columns]
@@ -420,6 +419,13 @@ class Machine:
     def _argmax(self, dst, src, len):
         words = self.spad[src:src + len]
         self.spad[dst] = words.index(max(words))
+
+
+def _strided(words, first, step, count):
+    """`count` words from `first` on, `step` apart (0: one word again and again)."""
+    if step == 0:
+        return [words[first]] * count
+    return words[first:first + (count - 1) * step + 1:step]
 
 
 def _low_bytes(words):

@@ -69,7 +69,10 @@ def requant(acc, mantissa, shift, relu=False):
 
     Ties round away from zero.  The reference for rtl/requant.v, compared bit for bit.
     """
-    product = acc * mantissa
     half = (1 << shift) >> 1
-    size = (abs(product) + half) >> shift
-    return clamp8(size if product >= 0 else -size, 0 if relu else -INT8_MAX)
+    size = (abs(acc) * mantissa + half) >> shift
+    if size > INT8_MAX:
+        size = INT8_MAX
+    if acc >= 0:
+        return size
+    return 0 if relu else -size

@@ -23,8 +23,7 @@ SHORTER = {
     "python3 tools/ch16_run.py --vcd": "python3 tools/ch16_run.py --help",      # ch16_run_tests
     "python3 tools/ch16_fast.py": "python3 tools/ch16_fast.py --help",          # fast_tests
     "python3 tools/ch16_best_k.py": "python3 tools/ch16_best_k.py --help",      # fast_tests
-    "python3 tools/ch16_exact.py": "python3 tools/ch16_exact.py --help",        # exact_tests
-    "python3 tools/ch16_exact.py --quick": "python3 tools/ch16_exact.py --help",
+    "python3 tools/ch16_exact.py --quick": "python3 tools/ch16_exact.py --help",    # its own tests
     "python3 tools/mut_ch16.py": "python3 tools/mut_ch16.py --only 1",
     "python3 tools/mut_ch16_compiler.py": "python3 tools/mut_ch16_compiler.py --only 1",
     "python3 tools/mut_causal.py": "python3 tools/mut_causal.py --list",
