@@ -131,7 +131,7 @@ class ReplayTests(InFolder):
 
     def test_a_checkout_with_a_space_and_two_runs_at_once_give_the_same_bytes(self):
         root = self.folder / "a check out"
-        for name in ("model", "rtl", "tb", "tools", "out/build"):    # hw_tests builds beside a space
+        for name in ("model", "rtl", "tb", "tools", "out/build"):   # hw_tests builds in such a path
             if (cli.ROOT / name).exists():
                 shutil.copytree(cli.ROOT / name, root / name,
                                 ignore=shutil.ignore_patterns("__pycache__"))

@@ -26,7 +26,7 @@ import capra
 from exact_lm import ExactChip
 from ga2_isa import K_MAX, cycle_counts
 from spec_lm import build_verify, speculate
-from tiny_lm import D, V, append_to_cache, check_context, feed_forward, project
+from tiny_lm import D, V, append_to_cache, check_context, feed_forward, outputs, project
 
 
 # ---- the programs ------------------------------------------------------------------------------
@@ -43,11 +43,7 @@ def build_batched(m, c, mdl):
     keys, values = append_to_cache(g, c, k_new, v_new)
     scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
     attn = g.tag(g.matmul(g.causal_softmax(scores, c + 1), values), "attn")
-    logits = feed_forward(g, W, x, attn)
-    g.output(g.argmax(logits), "tok")
-    g.output(logits, "logits")
-    g.output(k_new, "k_new")
-    g.output(v_new, "v_new")
+    outputs(g, feed_forward(g, W, x, attn), k_new, v_new)
     return g
 
 

@@ -20,7 +20,7 @@ from capra_graph import mv, softmax_row, transpose
 from capra_scales import largest
 from ga2_isa import cycle_counts
 from tiny_lm import (D, V, append_to_cache, argmax, check_context, f_next, feed_forward,
-                     float_generate, project, step_inputs)
+                     float_generate, outputs, project, step_inputs)
 
 DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
 
@@ -48,10 +48,7 @@ def build_verify(m, c, mdl):
         rows = row if rows is None else g.tag(g.concat_rows(rows, row), "attn")
     logits = feed_forward(g, W, x, rows)
     g.output(rows, "attn")
-    g.output(g.argmax(logits), "tok")
-    g.output(logits, "logits")
-    g.output(k_new, "k_new")
-    g.output(v_new, "v_new")
+    outputs(g, logits, k_new, v_new)
     return g
 
 

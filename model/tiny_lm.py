@@ -114,11 +114,7 @@ def build_graph(m, L):
     keys, values = append_to_cache(g, L - 1, k_new, v_new)
     scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
     attn = g.tag(g.matmul(g.softmax(scores), values), "attn")
-    logits = feed_forward(g, W, x, attn)
-    g.output(g.argmax(logits), "tok")
-    g.output(logits, "logits")
-    g.output(k_new, "k_new")
-    g.output(v_new, "v_new")
+    outputs(g, feed_forward(g, W, x, attn), k_new, v_new)
     return g
 
 
@@ -156,6 +152,14 @@ def feed_forward(g, W, x, attn):
     ff = g.tag(g.matmul(hidden, W["W2"]), "ff")
     y = g.tag(g.add(h, ff), "y")
     return g.tag(g.matmul(y, W["Wout"]), "logits")
+
+
+def outputs(g, logits, k_new, v_new):
+    """Store what the host needs: tok, logits, k_new, v_new."""
+    g.output(g.argmax(logits), "tok")
+    g.output(logits, "logits")
+    g.output(k_new, "k_new")
+    g.output(v_new, "v_new")
 
 
 def calibrate(m, steps, starts=range(V)):

@@ -43,7 +43,6 @@ PAIR_GUESSES = (3, 7)                           # k of part 2
 CONTEXT_GUESSES = (3, 7)                        # k of part 3
 WINDOW = 8                                      # tokens of one line of part 3: whole blocks
 TOO_MANY = 15                                   # guesses the scratchpad cannot hold at its end
-CHUNK = 24                                      # programs a simulation replays
 
 
 # ---- the limit ---------------------------------------------------------------------------------
@@ -222,31 +221,16 @@ def count(programs, sims):
     programs: [(code, external memory)].  UserError where they, or the memory afterwards, differ.
     """
     model = [cycle_counts(code) for code, _ in programs]
-    counted = {sim: [] for sim in sims}
-    chunks = [(programs[first:first + CHUNK], sims) for first in range(0, len(programs), CHUNK)]
-    for ended in cli.parallel(replay_chunk, chunks) if sims else ():
-        for sim, result in ended.items():
-            if result.status:
-                raise cli.UserError(f"the RTL differs from the model in {sim}:\n{result.output}")
-            counted[sim] += result.counters
-    for sim, counters in counted.items():
+    records = cli.parallel(record, programs) if sims else []
+    for sim, counters in hw.counters(records, sims).items():
         if counters != model:
             raise cli.UserError(f"the RTL counts other cycles than the model in {sim}")
     return model
 
 
-def replay_chunk(chunk):
-    programs, sims = chunk
-    return hw.replay([ga2_progs.record(code, ext) for code, ext in programs], sims)
-
-
-def simulators(choice):
-    """(simulators to use, how many were wanted, what was not checked) for the option --sim."""
-    if choice == "none":
-        return (), 0, "asked for with --sim none"
-    wanted = hw.SIMULATORS if choice == "both" else (choice,)
-    sims = tuple(sim for sim in wanted if not hw.missing([sim]))
-    return sims, len(wanted), hw.not_checked(wanted)
+def record(program):
+    code, ext = program
+    return ga2_progs.record(code, ext)
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -384,7 +368,7 @@ def context_table(lines):
 
 def main(argv=None):
     args = arguments(argv)
-    sims, wanted, not_checked = simulators(args.sim)
+    sims, complete, not_checked = hw.chosen(args.sim)
     cli.progress("measuring ...")
     (first, programs), ((second, pairs), more), (context, rest) = cli.parallel(
         measure, [structured, random_1, contexts])
@@ -406,14 +390,13 @@ def main(argv=None):
     cli.write_text(args.out / "ch16_fast.svg", ch16_fast_figures.bars(rows).render())
     print(text, end="")
     well = all(row["tokens_equal"] for row in rows + data["pairs"])
-    return 0 if well and len(sims) == wanted else 1
+    return 0 if well and complete else 1
 
 
 def arguments(argv):
     """The options, which ch16_best_k.py has as well."""
     parser = argparse.ArgumentParser(description="Measure what makes the decoder faster.")
-    parser.add_argument("--sim", choices=("icarus", "verilator", "both", "none"), default="both",
-                        help="simulators to replay on (both; none checks nothing on the RTL)")
+    hw.add_option(parser)
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
     return parser.parse_args(argv)

@@ -68,26 +68,17 @@ def record(entry):
     return ga2_progs.record(entry["code"], entry["ext"][:IMAGE_WORDS], words=IMAGE_WORDS)
 
 
-def replay(records, sims):
-    """{simulator: cycles of each program as the RTL counted them}; UserError on a mismatch."""
-    cycles = {}
-    for sim, result in hw.replay(records, sims, ext=IMAGE_WORDS).items():
-        if result.status:
-            raise cli.UserError(f"the RTL differs from the model in {sim}:\n{result.output}")
-        cycles[sim] = [five[0] for five in result.counters]
-    return cycles
-
-
 # ---- rows --------------------------------------------------------------------------------------
 
 def make_rows(measured, rtl):
-    """The table's rows, one per run; rtl: {simulator: cycles of each program of all runs}."""
+    """The table's rows, one per run; rtl: {simulator: counters of each program of all runs}."""
     rows = []
     first = 0
     plain = {}                                  # model: (tokens, cycles) of its plain run
     for run, (tokens, stats, log, _) in zip(RUNS, measured):
         model_cycles = spec_lm.cycles_of(log)
-        counted = {sum(cycles[first:first + len(log)]) for cycles in rtl.values()}
+        counted = {sum(total for total, *_ in counters[first:first + len(log)])
+                   for counters in rtl.values()}
         if counted - {model_cycles}:
             raise AssertionError(f"{run.name}: RTL counts {counted}, the model {model_cycles}")
         first += len(log)
@@ -153,15 +144,13 @@ def rtl_line(sims, programs, not_checked):
 
 def main(argv=None):
     args = arguments(argv)
-    wanted = hw.SIMULATORS if args.sim == "both" else () if args.sim == "none" else (args.sim,)
-    sims = tuple(sim for sim in wanted if not hw.missing([sim]))
-    not_checked = "asked for with --sim none" if args.sim == "none" else hw.not_checked(wanted)
+    sims, complete, not_checked = hw.chosen(args.sim)
 
     cli.progress("software checks and seven runs ...")
     *measured, problems = cli.parallel(job, list(RUNS) + [None])
     records = [record for run in measured for record in run[3]]
     cli.progress(f"replaying {len(records)} programs on the RTL ...")
-    rtl = replay(records, sims) if sims else {}
+    rtl = hw.counters(records, sims, ext=IMAGE_WORDS)
     rows = make_rows(measured, rtl)
 
     text = "\n".join([
@@ -174,7 +163,7 @@ def main(argv=None):
         text += f"waves: {write_waves(args.out, measured)}\n"
     print(text, end="")
     well = all(row["tokens_equal"] for row in rows) and not any(problems.values())
-    return 0 if well and len(sims) == len(wanted) else 1
+    return 0 if well and complete else 1
 
 
 def job(run):
@@ -204,8 +193,7 @@ def write_waves(out, measured):
 
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--sim", choices=("icarus", "verilator", "both", "none"), default="both",
-                        help="simulators to replay on (default both; none: the model alone)")
+    hw.add_option(parser)
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
     parser.add_argument("--vcd", action="store_true",

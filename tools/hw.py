@@ -67,6 +67,21 @@ def not_checked(sims=SIMULATORS):
     return f"RTL not checked: {_advice(problems)}" if problems else ""
 
 
+def add_option(parser):
+    """Give a script's argparse parser the option --sim."""
+    parser.add_argument("--sim", choices=(*SIMULATORS, "both", "none"), default="both",
+                        help="simulators to replay on (default both; none: the model alone)")
+
+
+def chosen(option):
+    """(simulators to use, whether they are all that were asked for, why not) of --sim's value."""
+    if option == "none":
+        return (), True, "asked for with --sim none"
+    wanted = SIMULATORS if option == "both" else (option,)
+    sims = tuple(sim for sim in wanted if not missing([sim]))
+    return sims, sims == wanted, not_checked(wanted)
+
+
 def _advice(problems):
     return f"missing {', '.join(problems)}; install with `{INSTALL}`"
 
@@ -274,6 +289,19 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
         ended = dict(proc.side_by_side(simulate, jobs, cli.cores()))
     return {sim: _join([(first, ended[sim, image]) for first, image in images.items()])
             for sim in sims}
+
+
+def counters(records, sims, ext=None):
+    """{simulator: five counters of each program} of records that the RTL must agree with.
+
+    Raises UserError, with the simulator's words, where it does not.
+    """
+    counted = {}
+    for sim, result in (replay(records, sims, ext=ext) if sims else {}).items():
+        if result.status:
+            raise cli.UserError(f"the RTL differs from the model in {sim}:\n{result.output}")
+        counted[sim] = result.counters
+    return counted
 
 
 def _write_images(records, folder):
