@@ -26,7 +26,8 @@ class Record(dict):
 class Graph:
     """A list of nodes in the order they were built, each with id, op, ins, shape and attrs.
 
-    `ins` are ids of earlier nodes; `shape` is (rows, columns); `tags` is {node id: tag}.
+    `ins` are ids of earlier nodes, `consumers` those of later ones that take it; `shape` is (rows,
+    columns); `tags` is {node id: tag}.
     """
 
     def __init__(self):
@@ -38,11 +39,9 @@ class Graph:
 
     def input(self, name, shape):
         """A tensor given at run time, `shape` = (rows, columns)."""
-        rows, columns = shape
-        if rows < 1 or columns < 1:
-            raise CompileError(f"input {name}: shape {rows} x {columns} is empty; both must be 1 "
-                               "or more")
-        return self._append("input", (), (rows, columns), name=self._new_name("input", name))
+        if not is_shape(shape):
+            raise CompileError(f"input {name}: shape {shape} must be two integers of 1 or more")
+        return self._append("input", (), tuple(shape), name=self._new_name("input", name))
 
     def weight(self, name, array):
         """A constant tensor; `array` is a list of equally long rows of finite numbers."""
@@ -206,6 +205,12 @@ class Graph:
             raise CompileError(f"{kind} {name}: the name is already taken in this graph")
         self.names.add(name)
         return name
+
+
+def is_shape(shape):
+    """Whether `shape` is a pair of positive integers."""
+    return (isinstance(shape, (tuple, list)) and len(shape) == 2
+            and all(isinstance(size, int) and size >= 1 for size in shape))
 
 
 # ---- meaning in floating point ----------------------------------------------------------------

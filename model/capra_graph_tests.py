@@ -103,7 +103,7 @@ class Refusals(unittest.TestCase):
     # ---- leaves
 
     def test_an_empty_input(self):
-        self.refused("input x: shape 0 x 3 is empty; both must be 1 or more",
+        self.refused("input x: shape (0, 3) must be two integers of 1 or more",
                      lambda: Graph().input("x", (0, 3)))
 
     def test_a_weight_that_is_no_matrix(self):

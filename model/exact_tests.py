@@ -389,7 +389,7 @@ class EachTag(unittest.TestCase):
         graph = spec_lm.build_verify(2, 3, make_model())
         self.assertEqual(set(graph.tags.values()), set(TAGS))
 
-    def test_the_rows_miss_each_tag(self):
+    def test_rows_differ_where_any_one_tag_is_left_out(self):
         R = random.Random(3)
         toks = [R.randrange(V) for _ in range(16)]
         for tag, chip in self.chips.items():
@@ -398,7 +398,7 @@ class EachTag(unittest.TestCase):
                 shapes = ((0, 4), (4, 4), (9, 2), (12, 4), (3, 8), (1, 1))
                 self.assertTrue(any(other_rows(chip, toks, plain, c, m) for c, m in shapes))
 
-    def test_the_tokens_miss_a_tag(self):
+    def test_tokens_differ_where_a_tag_is_left_out(self):
         plain, _ = self.chips["x"].plain(9, 16)
         self.assertNotEqual(list(wrong_run(self.chips["x"], 9, 16, 3, plain)), [])
 

@@ -13,9 +13,9 @@ causal rule is a softmax over each row's own prefix, and the results are one pro
     attn = P V      m x D
 
 Same numbers bit for bit: row i's scores and its softmax are those of the chapter's slice, and a
-zero adds nothing to an integer sum.  So the reasons in exact_lm hold unchanged (exact_tests proves
-them for these programs, too), and with them its result: the tokens are those of `plain`, for every
-draft.
+zero adds nothing to an integer sum.  So the reasons in exact_lm hold unchanged (exact_proof_tests
+proves them for these programs, too), and with them its result: the tokens are those of `plain`, for
+every draft.
 
 c cached rows, m = k + 1 rows of the block, n tokens wanted, V tokens, D columns, as in spec_lm.
 """

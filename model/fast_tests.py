@@ -20,11 +20,12 @@ import ch16_fast
 import spec_lm
 import spec_tests
 from adaptive_lm import Adaptive, AdaptiveChip, chance, planner, play
+from capra_graph import mv
 from exact_lm import ExactChip
 from fast_lm import FastChip, clipped, fixed
 from ga2_isa import build, cycle_counts
 from pair_lm import PairChip, make_pair_draft, pair_tables
-from tiny_lm import V, argmax, float_generate, make_model, mv, step_inputs
+from tiny_lm import V, argmax, float_generate, make_model, step_inputs
 
 OPTIONS = ("batched", "table", "clip")
 PLAIN_CYCLES = 268346                           # 32 tokens, one by one

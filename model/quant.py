@@ -35,14 +35,14 @@ def quantize(x, scale):
 
     Raises ValueError where x is not finite or scale is not positive and finite.
     """
-    if not math.isfinite(x):
-        raise ValueError(f"quantize: {x} is not a finite number; int8 has no value for it")
     if not 0 < scale < math.inf:
         raise ValueError(f"quantize: scale {scale} must be a positive finite number")
     ratio = x / scale
-    if abs(ratio) >= INT8_MAX:
-        return INT8_MAX if ratio > 0 else -INT8_MAX
-    return round_away(ratio)
+    if -INT8_MAX < ratio < INT8_MAX:
+        return round_away(ratio)
+    if not math.isfinite(x):
+        raise ValueError(f"quantize: {x} is not a finite number; int8 has no value for it")
+    return INT8_MAX if ratio > 0 else -INT8_MAX
 
 
 def multiplier(real):

@@ -12,8 +12,9 @@ SpecChip's own, instruction by instruction (quick_chip_tests compares them).
 
 import capra
 import spec_lm
+from capra_graph import mv
 from capra_scales import largest
-from tiny_lm import V, argmax, float_step, mv
+from tiny_lm import V, argmax, float_step
 
 
 class QuickChip(spec_lm.SpecChip):

@@ -19,8 +19,8 @@ import capra
 from capra_graph import mv, softmax_row, transpose
 from capra_scales import largest
 from ga2_isa import cycle_counts
-from tiny_lm import (D, V, append_to_cache, argmax, check_context, f_next, feed_forward,
-                     float_generate, outputs, project, step_inputs)
+from tiny_lm import (D, V, append_to_cache, argmax, check_context, check_start, f_next,
+                     feed_forward, float_generate, outputs, project, step_inputs)
 
 DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
 
@@ -177,7 +177,8 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
         raise ValueError(f"speculate: n = {n} tokens, k = {k} guesses; both must be 0 or more")
     verify = verify or float_verify(mdl)
     draft = draft or (lambda tok: draft_next(mdl, Wd, tok))
-    tokens = [known_token("start", start)]
+    check_start(start)
+    tokens = [start]
     kc, vc = [], []
     stats = {"blocks": 0, "proposed": 0, "accepted": 0, "emitted": 0, "cache": 0}
     calls = []

@@ -14,8 +14,9 @@ import unittest
 
 import capra
 import spec_lm
+from capra_graph import mv
 from capra_scales import largest
-from tiny_lm import V, argmax, f_next, float_generate, float_step, make_model, mv, step_inputs
+from tiny_lm import V, argmax, f_next, float_generate, float_step, make_model, step_inputs
 
 SHARP_CACHE = (3, 8, 1, 12)
 SHARP_BLOCK = (1, 2, 3, 4)

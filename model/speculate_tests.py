@@ -253,7 +253,7 @@ class Refusals(unittest.TestCase):
                          draft=lambda tok: token)
 
     def test_a_start_outside_the_vocabulary(self):
-        self.refused("speculate: start gave token 16; tokens are 0 to 15", 16, 4, 2,
+        self.refused("start 16 is not a token; tokens are 0 to 15", 16, 4, 2,
                      draft=lambda tok: 0)
 
     def test_negative_numbers(self):

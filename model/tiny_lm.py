@@ -60,6 +60,12 @@ def gauss_matrix(R, rows, columns, sd):
     return [[R.gauss(0, sd) for _ in range(columns)] for _ in range(rows)]
 
 
+def check_start(start):
+    """Raise ValueError where a run would not start with a token."""
+    if not isinstance(start, int) or start not in range(V):
+        raise ValueError(f"start {start!r} is not a token; tokens are 0 to {V - 1}")
+
+
 def argmax(row):
     """The index of the first largest number."""
     return row.index(max(row))
@@ -92,6 +98,7 @@ def float_step(m, tok, kc, vc):
 
 def float_generate(m, start, n):
     """[start, t1, .., tn]: n tokens by greedy decoding in floating point."""
+    check_start(start)
     tokens = [start]
     kc, vc = [], []
     for _ in range(n):
@@ -220,6 +227,7 @@ class Chip:
 
         A record has L, code, ext (external memory before the run), logits (floats) and tok.
         """
+        check_start(start)
         tokens = [start]
         records = []
         kc, vc = [], []

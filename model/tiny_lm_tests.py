@@ -175,6 +175,15 @@ class ChipTests(unittest.TestCase):
                          "token 65: its attention would sum over 65 rows of values; the chip "
                          "multiplies at most 64 (end the run at 64 tokens)")
 
+    def test_a_start_that_is_no_token_is_refused(self):
+        for start in (16, -1, 3.0, "3"):
+            for generate in (self.chip.generate,
+                             lambda start, n: tiny_lm.float_generate(self.model, start, n)):
+                with self.assertRaises(ValueError) as caught:
+                    generate(start, 2)
+                self.assertEqual(str(caught.exception),
+                                 f"start {start!r} is not a token; tokens are 0 to 15")
+
     def test_no_tokens_are_no_programs(self):
         self.assertEqual(self.chip.generate(7, 0), ([7], []))
 

@@ -123,7 +123,7 @@ module ga2 (
 
     // ---- Which unit ----
 
-    wire is_dma  = (op == OP_LD);
+    wire is_ld   = (op == OP_LD);
     wire is_mm   = (op == OP_MM);
     wire is_sm   = (op == OP_SM);
     wire is_vec  = (op == OP_ST) || (op == OP_RQ) || (op == OP_VADD) || (op == OP_AMAX);
@@ -142,7 +142,7 @@ module ga2 (
     wire waits = (state == WAIT);
 
     wire one_matrix = waits && is_mm;
-    wire one_dma    = waits && (is_dma || op == OP_ST);
+    wire one_dma    = waits && (is_ld || op == OP_ST);
     wire one_vector = waits && (is_sm || (is_vec && op != OP_ST));
     wire one_instr  = issues && (op != OP_HALT);
 
@@ -233,7 +233,7 @@ module ga2 (
     dma dma_i (
         .clk          (clk),
         .rst          (rst),
-        .start        (issues && is_dma),
+        .start        (issues && is_ld),
         .dst          (a[11:0]),
         .src          (b),
         .len          (c),

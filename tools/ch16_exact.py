@@ -5,7 +5,7 @@
 The chapter's scheme calibrates every program shape on its own (spec_lm.SpecChip, tiny_lm.Chip); the
 remedy gives all shapes one plan (exact_lm.ExactChip).  Both decode the same runs.
 
-1. grid    32 targets, all 16 starts, ten pairs of a draft and k, 16 tokens.  Tokens are compared
+1. grid    32 targets, all 16 starts, ten pairs of a draft and k, 20 tokens.  Tokens are compared
            with the scheme's own plain tokens; under one plan, so are the logits of every token.
 2. slice   Random targets 1 to 24, starts 0, 5, 9, k = 1 and 3, draft noise 0, 32 tokens.
 3. float   How far the tokens of the grid are those of floating point.
@@ -41,12 +41,12 @@ RANDOM = tuple(f"random {seed}" for seed in range(1, 31))
 GRID = Part(RANDOM + ("structured", "sharp"),
             tuple([("noise 0", k) for k in (1, 2, 3, 4, 5, 7)]
                   + [("noise 3", k) for k in (1, 3, 5)] + [("worst", 1)]),
-            tuple(range(tiny_lm.V)), 16)
+            tuple(range(tiny_lm.V)), 20)
 SLICE = Part(RANDOM[:24], (("noise 0", 1), ("noise 0", 3)), (0, 5, 9), 32)
 TAGS = Part(RANDOM[:6], (("noise 0", 3),), (0, 5), 20)
 PROVED = ("random 1", "random 4", "structured", "sharp")
-EXAMPLE = ("random 4", 9, 1)                    # target, start and k of a run to look into
-REPLAYED = 2                                    # runs on the Verilog, EXAMPLE the first
+EXAMPLE = ("random 4", 9, 1)                    # target, start, k of a run to replay: equal tokens
+REPLAYED = 2                                    # runs on the Verilog; the other's tokens differ
 MEASURES = {"grid": exact_runs.measure_runs, "slice": exact_runs.measure_runs,
             "tags": exact_runs.measure_tags, "proof": exact_runs.measure_proof}
 
@@ -323,7 +323,8 @@ def all_exact(rows):
 
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a share of each part, in seconds")
+    parser.add_argument("--quick", action="store_true",
+                        help="a share of each part, in a minute or two")
     parser.add_argument("--sim", choices=("icarus", "verilator", "both", "none"), default="both",
                         help="simulators to replay on (default both)")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",

@@ -93,7 +93,7 @@ MUTANTS = (
 
 
 # Not among the chapter's nineteen.  The twentieth passes all five checks: no draft can change a
-# token.  The rest is like faults reported against other implementations.
+# token.  The rest are faults in the host loop, the draft and the books that the nineteen leave out.
 FURTHER = tuple(mutant._replace(further=True) for mutant in (
     Mutant(FILE, "count[t][j] += 1",
            "count[j][t] += 1",

@@ -190,7 +190,7 @@ MUTANTS = [
            "total does not count fetches", "HALT alone"),
     Mutant("rtl/ga2.v", "waits && is_mm;", "(waits || issues) && is_mm;",
            "matrix counts issues too", "MM widest strides"),
-    Mutant("rtl/ga2.v", "waits && (is_dma || op == OP_ST);", "waits && is_dma;",
+    Mutant("rtl/ga2.v", "waits && (is_ld || op == OP_ST);", "waits && is_ld;",
            "dma does not count ST", "LD at the corners"),
     Mutant("rtl/ga2.v", "(is_vec && op != OP_ST)", "is_vec",
            "vector counts ST too", "LD at the corners"),

@@ -1,10 +1,11 @@
 """The engine of the mutation tests: do the checks notice a fault that was put in on purpose?
 
-A mutation script is a table and a call (mut_ga2.py, mut_ch16.py, mut_ch16_compiler.py):
+A mutation script is a table and a call (mut_ch16.py, mut_ch16_compiler.py, mut_causal.py and
+mut_ga2.py):
 
     MUTANTS = [
-        Mutant("model/spec_lm.py", "rows[:m]", "rows[:m + 1]", "a row sees one later row",
-               "check_all"),
+        Mutant("model/spec_lm.py", "seen = c + i + 1\\n", "seen = min(c + i + 2, c + m)\\n",
+               "a row sees one later row", "causal_on_the_chip"),
     ]
 
     def main(argv=None):
@@ -322,7 +323,8 @@ def format_count(rows):
     elsewhere = sum(row["verdict"] in (CAUGHT, CRASH) and not row["as declared"] for row in mutants)
     if elsewhere:
         lines.append(f"{elsewhere} caught elsewhere than the table says")
-    lines.append(f"{count_caught(counted)} of {len(counted)} caught")
+    if counted or not lines:
+        lines.append(f"{count_caught(counted)} of {len(counted)} caught")
     return "\n".join(lines)
 
 
