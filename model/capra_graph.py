@@ -132,6 +132,8 @@ class Graph:
     def slice_rows(self, a, start, count):
         """Rows start .. start+count-1 of `a`, as a view: no instruction, no copy."""
         self._use("slice_rows", a)
+        if not (isinstance(start, int) and isinstance(count, int)):
+            raise CompileError(f"slice_rows: start {start} and count {count} must be integers")
         rows, columns = self.nodes[a].shape
         if count < 1:
             raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at "
@@ -205,6 +207,29 @@ class Graph:
             raise CompileError(f"{kind} {name}: the name is already taken in this graph")
         self.names.add(name)
         return name
+
+
+def check_inputs(g, inputs):
+    """Raise CompileError, naming the input, unless `inputs` {name: rows} are those of graph `g`.
+
+    None may be missing, unknown, of another shape or hold a number that is not finite.
+    """
+    wanted = {node.attrs["name"]: node.shape for node in g.nodes if node.op == "input"}
+    for name in inputs:
+        if name not in wanted:
+            raise CompileError(f"input {name}: the program has no such input; it takes "
+                               f"{', '.join(wanted) or 'none'}")
+    for name, (rows, columns) in wanted.items():
+        if name not in inputs:
+            raise CompileError(f"input {name}: missing")
+        value = inputs[name]
+        widths = sorted({len(row) for row in value}) or [0]
+        if len(value) != rows or widths != [columns]:
+            found = (f"{len(value)} x {widths[0]}" if len(widths) == 1 else
+                     f"rows of {' and '.join(map(str, widths))}")
+            raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not {found}")
+        if not all(math.isfinite(number) for row in value for number in row):
+            raise CompileError(f"input {name}: every value must be a finite number")
 
 
 def is_shape(shape):

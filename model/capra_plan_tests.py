@@ -179,6 +179,28 @@ class Calibration(unittest.TestCase):
         self.assertEqual(str(caught.exception), "plan_scales: nothing tells the range of node 0 "
                          "(input); give a calibration sample, or a range for its tag")
 
+    def test_samples_that_are_not_the_inputs_are_refused(self):
+        g = Graph()
+        g.output(g.input("x", (1, 2)), "o")
+        nan = float("nan")
+        for sample, message in (
+                ({}, "input x: missing"),
+                ({"x": [[1, 2]], "y": [[1]]}, "input y: the program has no such input; it takes x"),
+                ({"x": [[1]]}, "input x: its shape must be 1 x 2, not 1 x 1"),
+                ({"x": [[nan, 1]]}, "input x: every value must be a finite number")):
+            with self.assertRaises(CompileError) as caught:
+                capra.compile_graph(g, [sample])
+            self.assertEqual(str(caught.exception), message)
+
+    def test_ranges_that_are_no_size_are_refused(self):
+        g = Graph()
+        g.output(g.tag(g.input("x", (1, 2)), "x"), "o")
+        for value in (-1.0, float("nan"), float("inf")):
+            with self.assertRaises(CompileError) as caught:
+                capra.compile_graph(g, [{"x": [[1, 2]]}], ranges={"x": value})
+            self.assertEqual(str(caught.exception), f"plan_scales: range {value} of tag x must be "
+                                                    "a finite number, 0 or more")
+
     def test_ranges_alone_are_enough(self):
         g = Graph()
         g.matmul(g.tag(g.input("x", (1, 1)), "x"), g.weight("w", [[4]]))

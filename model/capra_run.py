@@ -5,9 +5,7 @@ node by node in plain integers, without instructions, addresses or buffers.  `st
 holds each integer tensor against the real-number meaning of its operation.
 """
 
-import math
-
-from capra_graph import CompileError, causal_softmax_rows, dot, softmax_row, transpose
+from capra_graph import causal_softmax_rows, check_inputs, dot, softmax_row, transpose
 from ga2_isa import EXT, Machine
 from quant import INT8_MAX, clamp8, quantize, requant
 from softmax_gold import softmax
@@ -16,29 +14,13 @@ from softmax_gold import softmax
 def quantize_inputs(P, inputs):
     """{node id: rows of int8} of the inputs {name: rows of numbers}, checked.
 
-    Raises CompileError, naming the input, for one that is missing, unknown, of another shape or not
-    finite.
+    Raises CompileError as `check_inputs` does.
     """
-    wanted = {name: entry for name, entry in P.ext.items() if entry.kind == "input"}
-    for name in inputs:
-        if name not in wanted:
-            raise CompileError(f"input {name}: the program has no such input; it takes "
-                               f"{', '.join(wanted) or 'none'}")
+    check_inputs(P.graph, inputs)
     ints = {}
-    for name, entry in wanted.items():
-        if name not in inputs:
-            raise CompileError(f"input {name}: missing")
-        rows, columns = entry.shape
-        value = inputs[name]
-        widths = sorted({len(row) for row in value}) or [0]
-        if len(value) != rows or widths != [columns]:
-            found = (f"{len(value)} x {widths[0]}" if len(widths) == 1 else
-                     f"rows of {' and '.join(map(str, widths))}")
-            raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not {found}")
-        if not all(math.isfinite(number) for row in value for number in row):
-            raise CompileError(f"input {name}: every value must be a finite number")
-        scale = P.scale[entry.node]
-        ints[entry.node] = [[quantize(number, scale) for number in row] for row in value]
+    for name, value in inputs.items():
+        node = P.ext[name].node
+        ints[node] = [[quantize(number, P.scale[node]) for number in row] for row in value]
     return ints
 
 

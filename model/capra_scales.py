@@ -5,7 +5,9 @@
 3. Softmax's scale is fixed by the chip: 1/16 in, 1/127 out.  Otherwise scale = range / 127.
 """
 
-from capra_graph import CompileError, evaluate
+import math
+
+from capra_graph import CompileError, check_inputs, evaluate
 from quant import INT8_MAX
 
 SOFTMAX_IN = 1 / 16
@@ -22,6 +24,10 @@ def plan_scales(g, calib, ranges=None):
     that is not a weight or beside a softmax: CompileError names the first it does not.  An argmax
     has no scale: None.
     """
+    for tag, value in (ranges or {}).items():
+        if not (math.isfinite(value) and value >= 0):
+            raise CompileError(f"plan_scales: range {value} of tag {tag} must be a finite "
+                               "number, 0 or more")
     measured = measure_ranges(g, calib)
     planned = [(ranges or {}).get(g.tags.get(i), value) for i, value in enumerate(measured)]
     scale = group_scales(g, tie(g), planned)
@@ -35,6 +41,7 @@ def measure_ranges(g, calib):
     """
     ranges = [largest(node.attrs["array"]) if node.op == "weight" else None for node in g.nodes]
     for sample in calib:
+        check_inputs(g, sample)
         values = evaluate(g, sample)
         for node in g.nodes:
             if node.op != "weight":

@@ -1,8 +1,10 @@
 """Tests of tools/ch16_exact.py and exact_runs.py: what they count, and that they run the chips."""
 
+import json
 import unittest
 
 import ch16_exact
+import cli
 import exact_runs
 import spec_lm
 import tiny_lm
@@ -99,6 +101,14 @@ class Counting(unittest.TestCase):
         for part, runs in ((ch16_exact.GRID, 5120), (ch16_exact.SLICE, 144)):
             targets, pairs, starts, _ = part
             self.assertEqual(len(targets) * len(pairs) * len(starts), runs)
+
+    def test_the_record_is_of_these_parts(self):
+        recorded = json.loads((cli.OUT / "ch16_exact.json").read_text(encoding="utf-8"))
+        for name, part in (("grid", ch16_exact.GRID), ("slice", ch16_exact.SLICE)):
+            runs = len(part.targets) * len(part.pairs) * len(part.starts)
+            self.assertEqual((recorded[name]["tokens"], recorded[name]["total"]["runs"]),
+                             (part.n, runs))
+            self.assertEqual(recorded[name]["total"]["one_plan_logits_equal"], runs)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,23 @@ class Run(unittest.TestCase):
         self.ends("def main():\n    raise cli.UserError('k = 0; k is 1 or more')\n", 2,
                   err="error: k = 0; k is 1 or more\n")
 
+    def test_what_the_model_refuses_is_one_line_too(self):
+        self.ends("def main():\n    import ga2_isa\n"
+                  "    ga2_isa.build('LD', dst=0, src=0, len=0)\n", 2,
+                  err="error: LD: len = 0 must be an integer in 1..65535\n")
+
+    def test_a_memory_size_that_is_none_is_one_line_while_importing(self):
+        for size in ("0", "abc", "70000", ""):
+            with mock.patch.dict(os.environ, GA2_EXT=size):
+                ended = script("import ga2_isa\n")
+            self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
+            self.assertTrue(ended.stderr.startswith(f"error: GA2_EXT={size}: the external memory "
+                                                    "has 1 to 65536 words"), ended.stderr)
+
+    def test_an_error_of_the_system_is_one_line(self):
+        self.ends("def main():\n    open('/nonexistent/file')\n", 2,
+                  err="error: [Errno 2] No such file or directory: '/nonexistent/file'\n")
+
     def test_ctrl_c_is_silent(self):
         self.ends("import os, signal\ndef main():\n    os.kill(os.getpid(), signal.SIGINT)\n", 130)
 

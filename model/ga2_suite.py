@@ -199,6 +199,8 @@ def _softmaxes():
                 [127, 126, 80, 49, 0, 0, 0, 0]),
         _around("SM of 600 equal scores", [_unary("SM", 0, 0, 600)], [-7] * 600),
         _around("SM of 600 spread scores", [_unary("SM", 0, 0, 600)], spread),
+        _around("SM of 170 lowest scores", [_unary("SM", 0, 0, 170)], [-128] * 170),
+        _around("SM of 4096 equal scores", [_unary("SM", 0, 0, SPAD)], [0] * 8),
         _around("SM of 500 spread scores, apart", [_unary("SM", 512, 0, 500)],
                 spread + [0] * (WINDOW - 600)),
         _around("SM of rising, then of falling scores",

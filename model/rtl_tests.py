@@ -142,6 +142,11 @@ class WrongImages(Rtl):
         words[6:10] = words[2:6]                # the HALT becomes a second ST
         self.image_fails(words, "FAIL program 0: no HALT, pc 2 is past its 2 instructions")
 
+    def test_an_instruction_that_does_not_end_in_time(self):
+        words = list(self.words)
+        words[2:6] = [1 << 28, 0, 0, 0]         # LD of length 0, which the assembler refuses
+        self.image_fails(words, "FAIL program 0: stuck at pc 0, opcode 1: ", " cycles, expected 7")
+
     def test_undefined_opcodes(self):
         for opcode in range(8, 16):
             words = list(self.words)

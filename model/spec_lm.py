@@ -173,7 +173,7 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
     next_block(tokens, stats) -> (k, draft), asked before each block, may choose others for it.
     Raises ValueError for n or k below 0 and for a token outside the vocabulary.
     """
-    if n < 0 or k < 0:
+    if not all(isinstance(count, int) and count >= 0 for count in (n, k)):
         raise ValueError(f"speculate: n = {n} tokens, k = {k} guesses; both must be 0 or more")
     verify = verify or float_verify(mdl)
     draft = draft or (lambda tok: draft_next(mdl, Wd, tok))
@@ -190,7 +190,7 @@ def speculate(mdl, Wd, start, n, k, verify=None, draft=None, next_block=None):
             block.append(known_token("draft", draft(block[-1])))
             calls.append(("draft",))
         guesses = block[1:]
-        choice, k_rows, v_rows = verify(len(kc), block, kc, vc)
+        choice, k_rows, v_rows = checked(verify(len(kc), block, kc, vc), len(block))
         calls.append(("verify", len(kc), len(block)))
         accepted = agreeing(guesses, choice)
         new = guesses[:accepted] + [choice[accepted]]
@@ -213,9 +213,19 @@ def agreeing(guesses, choice):
     return accepted
 
 
+def checked(answer, m):
+    """A verify's answer for m rows; ValueError where it has not a choice, k and v row for each."""
+    sizes = [len(part) for part in answer]
+    if sizes != [m, m, m]:
+        raise ValueError(f"speculate: verify gave {sizes} choices, k rows and v rows for {m} rows")
+    for token in answer[0]:
+        known_token("verify", token)
+    return answer
+
+
 def known_token(what, token):
     """`token`, if it is one; ValueError naming `what` gave it otherwise."""
-    if token not in range(V):
+    if not isinstance(token, int) or token not in range(V):
         raise ValueError(f"speculate: {what} gave token {token!r}; tokens are 0 to {V - 1}")
     return token
 

@@ -256,6 +256,30 @@ class Refusals(unittest.TestCase):
         self.refused("start 16 is not a token; tokens are 0 to 15", 16, 4, 2,
                      draft=lambda tok: 0)
 
+    def test_a_verify_that_answers_for_too_few_rows(self):
+        for cut in range(3):
+            def short(c, toks, kc, vc):
+                answer = list(Target().verify(c, toks, kc, vc))
+                answer[cut] = answer[cut][:2]
+                return answer
+            sizes = [2 if part == cut else 3 for part in range(3)]
+            with self.assertRaises(ValueError) as caught:
+                spec_lm.speculate(None, None, 5, 4, 2, short, lambda tok: 0)
+            self.assertEqual(str(caught.exception), f"speculate: verify gave {sizes} choices, k "
+                                                    "rows and v rows for 3 rows")
+
+    def test_a_verify_outside_the_vocabulary(self):
+        def wrong(c, toks, kc, vc):
+            return [-1] * len(toks), [[0]] * len(toks), [[0]] * len(toks)
+        with self.assertRaises(ValueError) as caught:
+            spec_lm.speculate(None, None, 5, 4, 2, wrong, lambda tok: 0)
+        self.assertEqual(str(caught.exception),
+                         "speculate: verify gave token -1; tokens are 0 to 15")
+
+    def test_numbers_that_are_no_integers(self):
+        self.refused("speculate: n = 2.0 tokens, k = 2 guesses; both must be 0 or more", 5, 2.0, 2)
+        self.refused("start 3.0 is not a token; tokens are 0 to 15", 3.0, 4, 2)
+
     def test_negative_numbers(self):
         self.refused("speculate: n = -1 tokens, k = 2 guesses; both must be 0 or more", 5, -1, 2)
         self.refused("speculate: n = 4 tokens, k = -1 guesses; both must be 0 or more", 5, 4, -1)

@@ -66,6 +66,14 @@ def check_start(start):
         raise ValueError(f"start {start!r} is not a token; tokens are 0 to {V - 1}")
 
 
+def check_starts(starts):
+    """Raise ValueError where there is nothing to calibrate on."""
+    if not starts:
+        raise ValueError("there is no start to calibrate on; give at least one token")
+    for start in starts:
+        check_start(start)
+
+
 def argmax(row):
     """The index of the first largest number."""
     return row.index(max(row))
@@ -175,6 +183,7 @@ def calibrate(m, steps, starts=range(V)):
     calib: {L: the inputs {x, kc, vc} seen with L tokens in context}; ranges: {"x", "k", "v": the
     largest absolute value of the embedding rows fed, of the keys and of the values, over all runs}.
     """
+    check_starts(starts)
     calib = {L: [] for L in range(1, steps + 1)}
     ranges = dict.fromkeys(TAGS, 0.0)
     for start in starts:

@@ -260,8 +260,8 @@ module ga2_tb;
                     $display("FAIL program %0d: stuck at pc %0d, opcode %0d is undefined",
                              program_index, pc, opcode);
                 else
-                    $display({"FAIL program %0d: stuck at pc %0d, opcode %0d: ",
-                              "%0d cycles, expected %0d"},
+                    $display(
+                        "FAIL program %0d: stuck at pc %0d, opcode %0d: %0d cycles, expected %0d",
                              program_index, pc, opcode, cycles, expected_total);
                 give_up;
             end

@@ -137,7 +137,7 @@ def rtl_line(sims, programs, not_checked):
         return f"The RTL was NOT checked ({not_checked}); the cycles are the model's."
     line = (f"RTL: {programs} programs replayed in {' and '.join(sims)}; every word of external "
             "memory and all five counters are the model's.")
-    return line if not not_checked else f"{line} ({not_checked})"
+    return line if not not_checked else f"{line} NOT in all that were asked for: {not_checked}."
 
 
 # ---- the script --------------------------------------------------------------------------------
@@ -145,6 +145,8 @@ def rtl_line(sims, programs, not_checked):
 def main(argv=None):
     args = arguments(argv)
     sims, complete, not_checked = hw.chosen(args.sim)
+    if args.vcd and hw.missing(["icarus"]):
+        raise cli.UserError(f"--vcd takes Icarus Verilog; {hw.not_checked(['icarus'])}")
 
     cli.progress("software checks and seven runs ...")
     *measured, problems = cli.parallel(job, list(RUNS) + [None])

@@ -18,6 +18,7 @@ OUT = ROOT / "out"
 
 sys.path.insert(0, str(ROOT / "model"))  # the one place that sets the import path
 
+MODEL_ERRORS = ("CompileError", "IsaError")  # what the model refuses, in a sentence of its own
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?[%x])?|-?")
 
 
@@ -32,7 +33,8 @@ def run(main):
     (`| head -1`) is no error worth a word: 141, as the shell reports it. Ctrl-C is 130.
     """
     # A polite `kill` unwinds like Ctrl-C, so that the simulators we started are ended too.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         status = main()
         sys.stdout.flush()
@@ -46,6 +48,25 @@ def run(main):
         return 141
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Exception as error:
+        if type(error).__name__ not in MODEL_ERRORS:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def tell(kind, error, trace):
+    """The last word on an exception that nothing caught, also while a script is still importing."""
+    if kind.__name__ in MODEL_ERRORS:
+        print(f"error: {error}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = tell
 
 
 def write_text(path, text):

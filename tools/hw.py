@@ -74,12 +74,13 @@ def add_option(parser):
 
 
 def chosen(option):
-    """(simulators to use, whether they are all that were asked for, why not) of --sim's value."""
+    """(simulators to use, whether all that were asked for, why not) of the value of --sim."""
     if option == "none":
         return (), True, "asked for with --sim none"
     wanted = SIMULATORS if option == "both" else (option,)
     sims = tuple(sim for sim in wanted if not missing([sim]))
-    return sims, sims == wanted, not_checked(wanted)
+    problems = missing(wanted)
+    return sims, sims == wanted, _advice(problems) if problems else ""
 
 
 def _advice(problems):
@@ -189,7 +190,8 @@ def _simulator(sim, sources, top, root, defines):
     path = _shelf(root) / f"{sim}-{key.hexdigest()[:32]}"
     if not path.exists():
         # Verilator's makefiles cannot stand a space in the path, hence a folder elsewhere.
-        with tempfile.TemporaryDirectory(prefix="ga2-") as work:
+        elsewhere = "/tmp" if " " in tempfile.gettempdir() else None
+        with tempfile.TemporaryDirectory(prefix="ga2-", dir=elsewhere) as work:
             _shelve(_build(sim, sources, command, Path(work)), path)
     return path
 

@@ -135,6 +135,10 @@ MUTANTS = [
     # ---- SM ----
     Mutant("rtl/ga2_sm.v", "maximum_next = -8'sd128;", "maximum_next = 8'sd0;",
            "the maximum is at least 0", "SM of 1 score"),
+    Mutant("rtl/ga2_sm.v", ".denominator ({12'd0, sum}),", ".denominator ({13'd0, sum[26:0]}),",
+           "the sum loses its highest bit", "SM of 4096 equal scores"),
+    Mutant("rtl/ga2_sm.v", "maximum_next = -8'sd128;", "maximum_next = -8'sd127;",
+           "the lowest score is no maximum", "SM of 170 lowest scores"),
     Mutant("rtl/ga2_sm.v", "input  wire signed [7:0]  rd_byte,",
            "input  wire        [7:0]  rd_byte,",
            "scores are compared unsigned", "SM of 1 score"),

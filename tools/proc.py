@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 
+TERM_SECONDS = 2  # for a child to end what it started
 TIMED_OUT = 124  # the exit status that the `timeout` command gives
 
 _running = set()  # the children at work now, in whatever thread
@@ -65,8 +66,13 @@ def side_by_side(function, items, workers):
 
 
 def _end(child):
-    """Kill the child's whole process group."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # ended already
-        pass
+    """End the child's process group: a script of ours first ends what it started, then all die."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(child.pid, number)
+        except (ProcessLookupError, PermissionError):  # ended already
+            return
+        try:
+            child.wait(TERM_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass

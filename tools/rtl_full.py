@@ -56,7 +56,10 @@ def parse(argv):
     parser.add_argument("--seed", type=int, default=1, help="of the random programs (1)")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for rtl_full.txt (out/)")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    if arguments.random < 1:
+        parser.error(f"--random {arguments.random}: give 1 program or more")
+    return arguments
 
 
 def all_suites(count, seed):
