@@ -75,14 +75,14 @@ class SumScales(unittest.TestCase):
         self.assertEqual(self.sum_of(-1, 3)[2], 3)
         self.assertEqual(self.sum_of(3, -3)[2], 3)
 
-    def test_a_sum_covers_its_operands_groups(self):
-        # x is 1, but shares its scale with the 9 beside it, as its int8 numbers do
+    def test_a_sum_covers_its_operands_and_not_what_lies_beside_them(self):
+        # x is 1; that it shares its scale with the 9 beside it does not widen the sum
         g = Graph()
         x, y, z = (g.input(name, (1, 1)) for name in "xyz")
         g.concat_rows(x, z)
         total = g.add(x, y)
         ranges = ranges_of(g, {"x": [[1]], "y": [[1]], "z": [[9]]})
-        self.assertEqual((ranges[y], ranges[total]), (1, 9))
+        self.assertEqual((ranges[x], ranges[y], ranges[total]), (9, 1, 2))
 
     def test_what_shares_the_sums_scale_covers_its_operands_too(self):
         g = Graph()

@@ -73,7 +73,7 @@ def group_scales(g, group, planned):
     for node in g.nodes:
         if node.op == "add":                    # the sum's steps must hold either operand, too
             for i in node.ins:
-                widen(top, group[node.id], top.get(group[i]))
+                widen(top, group[node.id], planned[i])
 
     pinned = {}
     for node in g.nodes:

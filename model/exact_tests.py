@@ -126,7 +126,7 @@ def expected_scales(plan):
     """{tag: scale} by the compiler's rules: a sum's range covers its operands'."""
     ranges = dict(plan)
     ranges["h"] = max(plan["h"], plan["x"], plan["proj"])
-    ranges["y"] = max(plan["y"], ranges["h"], plan["ff"])
+    ranges["y"] = max(plan["y"], plan["h"], plan["ff"])
     return {tag: (value or 1.0) / INT8_MAX for tag, value in ranges.items()}
 
 
