@@ -5,7 +5,6 @@ exact fractions, a table of exponentials to 60 digits and bit-by-bit division.
 """
 
 import os
-import random
 import subprocess
 import sys
 import unittest

@@ -5,7 +5,6 @@ import io
 import unittest
 from unittest import mock
 
-import hw
 import setup
 
 LINE = ("RTL not checked: missing iverilog; install with "

@@ -19,7 +19,6 @@ from pathlib import Path
 import cli
 import hw
 
-import ga2_isa
 import ga2_progs
 import spec_lm
 import spec_tests

@@ -29,8 +29,9 @@ class UserError(Exception):
 def run(main):
     """Call main() and return the exit status of the script.
 
-    A UserError is one line on stderr and status 2. A reader that closes our stdout early
-    (`| head -1`) is no error worth a word: 141, as the shell reports it. Ctrl-C is 130.
+    A UserError, an error of the system and what the model refuses: one line on stderr, status 2. A
+    reader that closes our stdout early (`| head -1`) is no error worth a word: 141, as the shell
+    reports it. Ctrl-C is 130.
     """
     # A polite `kill` unwinds like Ctrl-C, so that the simulators we started are ended too.
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -39,20 +40,14 @@ def run(main):
         status = main()
         sys.stdout.flush()
         return status
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         # Python flushes stdout once more on its way out; give it somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         return 130
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
     except Exception as error:
-        if type(error).__name__ not in MODEL_ERRORS:
+        if not (isinstance(error, (UserError, OSError)) or type(error).__name__ in MODEL_ERRORS):
             raise
         print(f"error: {error}", file=sys.stderr)
         return 2

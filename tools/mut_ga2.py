@@ -24,7 +24,6 @@ import ga2_isa
 import ga2_progs
 import ga2_suite
 
-LAT = 8
 WORDS = 1024
 FULL_WORDS = 8192
 # The directed programs run in stages by their cycles, so that most faults show in a moment.
@@ -244,7 +243,7 @@ def make_stages(folder):
     least = 0
     for most in STAGE_CYCLES:
         chosen = [program for program in programs
-                  if least <= ga2_isa.cycle_counts(program.code, LAT)[0] < most]
+                  if least <= ga2_isa.cycle_counts(program.code)[0] < most]
         stages.append(make_stage(folder, WORDS, chosen))
         least = most
     stages.append(make_stage(folder, FULL_WORDS, ga2_suite.ends(FULL_WORDS)))
@@ -253,7 +252,7 @@ def make_stages(folder):
 
 def make_stage(folder, words, programs):
     path = folder / f"{words}-{len(programs)}.hex"
-    records = [ga2_progs.record(program.code, program.ext, LAT, words) for program in programs]
+    records = [ga2_progs.record(program.code, program.ext, words=words) for program in programs]
     path.write_text(ga2_progs.image(records), encoding="ascii")
     return Stage(words, programs, path)
 
@@ -263,7 +262,7 @@ def suite_check(stages):
     def check(copy, seconds):
         for stage in stages:
             status, text = hw.sim_icarus(hw.RTL + hw.TB, "ga2_tb", root=copy,
-                                         defines=[f"EXTW={stage.words}", f"LAT={LAT}"],
+                                         defines=[f"EXTW={stage.words}", f"LAT={ga2_isa.LAT}"],
                                          programs=stage.image, timeout=seconds)
             finding = read(status, text, stage.programs)
             if finding.kind != mutate.PASSED:
