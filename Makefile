@@ -25,12 +25,12 @@ test: setup  ## run every test; exit status 0 only if none failed or was skipped
 	$(PYTHON) tools/run_tests.py
 
 test-rtl-full: setup  ## the whole program suite on the RTL, at three latencies
-	$(PYTHON) tools/rtl_full.py
+	$(PYTHON) tools/tests/rtl_full.py
 
 mutants: setup  ## put faults in on purpose: do the tests notice?
 	$(PYTHON) tools/mut_ch16.py
 	$(PYTHON) tools/mut_ch16_compiler.py
-	$(PYTHON) tools/mut_causal.py
+	$(PYTHON) tools/beyond/mut_causal.py
 	$(PYTHON) tools/mut_ga2.py
 
 lint:  ## all warnings of both simulators, and Python's, as errors
@@ -42,10 +42,11 @@ lint:  ## all warnings of both simulators, and Python's, as errors
 # --- Housekeeping ---
 
 setup:  ## install the simulators if they are missing and we may
-	@$(PYTHON) tools/setup.py
+	@$(PYTHON) tools/lib/setup.py
 
 clean:  ## remove the built simulators, program images, waves and temporary files
-	rm -rf out/build out/*.hex out/*.vcd out/.*.tmp model/__pycache__ tools/__pycache__
+	rm -rf out/build out/*.hex out/*.vcd out/.*.tmp 
+	find model tools -name __pycache__ -prune -exec rm -rf {} +
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' Makefile

@@ -25,6 +25,7 @@ import tempfile
 from collections import namedtuple
 from pathlib import Path
 
+import paths
 import cli
 import hw
 import proc
@@ -45,13 +46,13 @@ CHAPTER = {
                                                          "mut_ch16_compiler.txt")),
 }
 BEYOND = {
-    "exact": Script("ch16_exact.py", ("ch16_exact.json", "ch16_exact.txt")),
-    "fast": Script("ch16_fast.py", ("ch16_fast.json", "ch16_fast.txt", "ch16_fast.svg")),
-    "best_k": Script("ch16_best_k.py", ("ch16_best_k.json", "ch16_best_k.txt",
+    "exact": Script("beyond/ch16_exact.py", ("ch16_exact.json", "ch16_exact.txt")),
+    "fast": Script("beyond/ch16_fast.py", ("ch16_fast.json", "ch16_fast.txt", "ch16_fast.svg")),
+    "best_k": Script("beyond/ch16_best_k.py", ("ch16_best_k.json", "ch16_best_k.txt",
                                         "ch16_best_k.svg")),
-    "mut_causal": Script("mut_causal.py", ("mut_causal.json", "mut_causal.txt")),
+    "mut_causal": Script("beyond/mut_causal.py", ("mut_causal.json", "mut_causal.txt")),
     "mut_ga2": Script("mut_ga2.py", ("mut_ga2.json", "mut_ga2.txt")),
-    "rtl_full": Script("rtl_full.py", ("rtl_full.txt",)),
+    "rtl_full": Script("tests/rtl_full.py", ("rtl_full.txt",)),
 }
 SCRIPTS = {**CHAPTER, **BEYOND}
 DRAWN = ("run", "example_a", "example_b")       # what the figures are drawn from

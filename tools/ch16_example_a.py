@@ -14,6 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import paths
 import cli
 
 import ga2_isa

@@ -18,6 +18,7 @@ import functools
 import sys
 from pathlib import Path
 
+import paths
 import cli
 
 import ga2_isa

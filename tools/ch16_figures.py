@@ -16,6 +16,7 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
+import paths
 import cli
 import svg
 from svg import (BLACK, BLUE, GREEN, GREY, LIGHT, MIDDLE, ORANGE, PURPLE, SKY, VERMILION, Picture,

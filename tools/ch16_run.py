@@ -16,6 +16,7 @@ import tempfile
 from collections import namedtuple
 from pathlib import Path
 
+import paths
 import cli
 import hw
 

@@ -4,12 +4,13 @@
 
 Nineteen mutants of spec_lm, each against the five checks of spec_tests.check_all(), one by one in
 their order up to the first problem, so that the check that caught it is named.  Further mutants,
-which are not counted, also meet the tests in speculate_tests.  Results go to out/mut_ch16.txt and
+which are not counted, also meet the tests in spec_lm_tests.  Results go to out/mut_ch16.txt and
 .json; the last line is `19 of 19 caught`.
 """
 
 import sys
 
+import paths
 import cli
 import mutate
 from mutate import Mutant
@@ -19,7 +20,7 @@ EXACT = "spec_tests.exact_in_floating_point"
 CAUSAL = "spec_tests.causal_on_the_chip"
 VERIFIER = "spec_tests.verifier_means_it"
 RULE = "spec_tests.rule_through_the_chip"
-UNITS = "speculate_tests.failures"
+UNITS = "spec_lm_tests.failures"
 CHECKS = tuple(f"{name}()" for name in (BLOCK, EXACT, CAUSAL, VERIFIER, RULE, UNITS))
 
 FILE = "model/spec_lm.py"
@@ -135,7 +136,7 @@ FURTHER = tuple(mutant._replace(further=True) for mutant in (
 
 
 def main(argv=None):
-    return mutate.run("mut_ch16", MUTANTS + FURTHER, (), ["model"],
+    return mutate.run("mut_ch16", MUTANTS + FURTHER, (), ["model", "tools"],
                       mutate.python_checks(CHECKS), argv)
 
 

@@ -9,6 +9,7 @@ out/mut_ch16_compiler.txt and .json; the last line is `10 of 10 caught`.
 
 import sys
 
+import paths
 import cli
 import mutate
 from mutate import Equivalent, Mutant

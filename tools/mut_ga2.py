@@ -5,7 +5,7 @@
     python3 tools/mut_ga2.py --only 7 12
 
 Prints a line a mutant with the program that caught it, then `N of N caught`; writes out/mut_ga2.txt
-and out/mut_ga2.json.  The programs are those of model/ga2_suite.py.
+and out/mut_ga2.json.  The programs are those of model/tests/ga2_suite.py.
 """
 
 import re
@@ -14,6 +14,7 @@ import tempfile
 from collections import namedtuple
 from pathlib import Path
 
+import paths
 import cli
 import hw
 import mutate

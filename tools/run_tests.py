@@ -1,4 +1,4 @@
-"""Run the tests: every model/*_tests.py, or those named.
+"""Run the tests: every *_tests.py of the rooms that hold tests, or those named.
 
     python3 tools/run_tests.py
     python3 tools/run_tests.py spec quant
@@ -17,13 +17,15 @@ import unittest
 from collections import namedtuple
 from pathlib import Path
 
+import paths
 import cli
 import hw
 import proc
 
+ROOMS = ("model", "model/tests", "tools/tests")  # where tests are
 SUFFIX = "_tests"
 MODULE_SECONDS = 3600  # a module that takes longer hangs
-LONGEST = ("rtl", "ch16_run", "hw", "exact", "readme", "causal")  # first: no core idles at the end
+LONGEST = ("rtl", "ch16_run", "hw", "exact_lm", "readme", "causal")  # first: no core idles at the end
 
 # failures and skips: (test, text) pairs; output: what the module printed
 Module = namedtuple("Module", "name passed failures skips seconds output")
@@ -32,11 +34,10 @@ Module = namedtuple("Module", "name passed failures skips seconds output")
 def main(argv=None):
     arguments = parse(argv)
     if arguments.child:
-        run_module(arguments.folder, arguments.names[0], arguments.child)
+        run_module(arguments.folder[0], arguments.names[0], arguments.child)
         return 0
-    names = find_modules(arguments.folder, arguments.names)
     modules = []
-    for module in run_modules(arguments.folder, names):
+    for module in run_modules(find_modules(arguments.folder, arguments.names)):
         print(format_module(module), flush=True)
         modules.append(module)
     print(format_end(modules))
@@ -46,34 +47,35 @@ def main(argv=None):
 def parse(argv):
     parser = argparse.ArgumentParser(description="Run the tests, all or those of some modules.")
     parser.add_argument("names", nargs="*", metavar="module", help="spec for model/spec_tests.py")
-    parser.add_argument("--folder", type=Path, default=cli.ROOT / "model",
-                        help="where the test modules are (model/)")
+    parser.add_argument("--folder", type=Path, action="append",
+                        help=f"where the test modules are (default {', '.join(ROOMS)})")
     parser.add_argument("--child", metavar="FILE", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
-    arguments.folder = arguments.folder.resolve()
+    folders = arguments.folder or [paths.ROOT / room for room in ROOMS]
+    arguments.folder = [folder.resolve() for folder in folders]
     return arguments
 
 
-def find_modules(folder, wanted):
-    """The names of the test modules to run, the longest first."""
-    found = sorted(path.stem[:-len(SUFFIX)] for path in folder.glob(f"*{SUFFIX}.py"))
+def find_modules(folders, wanted):
+    """{name: its folder} of the test modules to run, the longest first."""
+    found = {path.stem[:-len(SUFFIX)]: folder
+             for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}.py"))}
     for name in wanted:
         if name not in found:
-            raise cli.UserError(f"no test module {name} (there is no {folder / name}{SUFFIX}.py); "
-                                f"there are: {', '.join(found)}")
-    names = [name for name in found if name in wanted or not wanted]
-    first = [name for name in LONGEST if name in names]
-    return first + [name for name in names if name not in first]
+            raise cli.UserError(f"no test module {name}; there are: {', '.join(sorted(found))}")
+    names = [name for name in LONGEST if name in found]
+    names += [name for name in found if name not in names]
+    return {name: found[name] for name in names if name in wanted or not wanted}
 
 
 # In the parent: a child process per module
 
-def run_modules(folder, names):
-    """Yield a Module for each name as they end."""
+def run_modules(modules):
+    """Yield a Module for each of {name: folder} as they end."""
     def run(name):
-        return run_in_child(folder, name)
+        return run_in_child(modules[name], name)
 
-    for _, module in proc.side_by_side(run, names, cli.cores()):
+    for _, module in proc.side_by_side(run, modules, cli.cores()):
         yield module
 
 

@@ -1,0 +1,1 @@
+../../tools/lib/paths.py

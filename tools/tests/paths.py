@@ -1,0 +1,1 @@
+../lib/paths.py
