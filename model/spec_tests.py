@@ -78,10 +78,11 @@ def exact_in_floating_point():
               "structured": make_model()}
     for name, mdl in models.items():
         plain = float_generate(mdl, 5, 20)
+        verify = spec_lm.float_verify(mdl)
         for draft_name, draft in drafts(mdl):
             for k in (1, 2, 3, 5):
                 where = f"exact_in_floating_point: {name}, k = {k}, draft {draft_name}"
-                tokens, stats, _ = spec_lm.speculate(mdl, None, 5, 20, k, draft=draft)
+                tokens, stats, _ = spec_lm.speculate(mdl, None, 5, 20, k, verify, draft)
                 if tokens != plain:
                     yield f"{where}: tokens {tokens}, not {plain}"
                 for fault in unbalanced(stats, 20, k):

@@ -3,8 +3,8 @@
     x = E[token];  q, k, v = x Wq, x Wk, x Wv;  K, V = cache plus the new row
     a = softmax(q K^T / sqrt(D)) V;  h = x + a Wo;  y = h + relu(h W1) W2;  logits = y Wout
 
-The next token is the first largest logit.  The embedding E stays on the host, as the chip has no
-gather.
+The next token is the first largest logit. The embedding E stays on the host, as the chip has no
+gather. `mdl` is a model here and everywhere: {kind, E, Wq, ..}, as make_model returns it.
 """
 
 import math
@@ -18,7 +18,9 @@ from ga2_isa import K_MAX
 V = 16                                          # tokens
 D = 16                                          # width of the model
 HID = 32                                        # width of the feed-forward layer
-MATRICES = ("Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wout")
+SHAPES = {"E": (V, D), "Wq": (D, D), "Wk": (D, D), "Wv": (D, D), "Wo": (D, D), "W1": (D, HID),
+          "W2": (HID, D), "Wout": (D, V)}
+MATRICES = tuple(name for name in SHAPES if name != "E")        # what the chip loads
 TAGS = ("x", "k", "v")                          # tensors whose range the chapter's programs share
 
 
@@ -31,7 +33,7 @@ def make_model(kind="structured", seed=1, noise=0.45):
     """A model: {kind, E (V x D), Wq, Wk, Wv, Wo (D x D), W1 (D x HID), W2 (HID x D), Wout (D x V)}.
 
     "structured" follows the rule f_next by construction, `noise` being the size of its random
-    matrices; "random" has no rule.  Raises ValueError for another kind.
+    matrices; "random" has no rule. Raises ValueError for another kind.
     """
     if kind not in ("structured", "random"):
         raise ValueError(f"make_model: kind {kind!r} is unknown; it is 'structured' or 'random'")
@@ -60,72 +62,122 @@ def gauss_matrix(R, rows, columns, sd):
     return [[R.gauss(0, sd) for _ in range(columns)] for _ in range(rows)]
 
 
-def check_start(start):
-    """Raise ValueError where a run would not start with a token."""
-    if not isinstance(start, int) or start not in range(V):
-        raise ValueError(f"start {start!r} is not a token; tokens are 0 to {V - 1}")
+# ---- what may be asked ---------------------------------------------------------------------------
+
+def check_model(mdl):
+    """Raise ValueError, naming the matrix, where `mdl` lacks one or it is not a model's.
+
+    Each matrix has the rows and columns of SHAPES, filled with finite numbers.
+    """
+    for name, (rows, columns) in SHAPES.items():
+        if name not in mdl:
+            raise ValueError(f"the model has no matrix {name}; it takes {', '.join(SHAPES)}")
+        matrix = mdl[name]
+        if not (is_list(matrix, rows) and all(is_list(row, columns) for row in matrix)):
+            raise ValueError(f"matrix {name} of the model must be {rows} rows of {columns} numbers")
+        for row in matrix:
+            for value in row:
+                if not is_number(value):
+                    raise ValueError(f"matrix {name} of the model holds {value!r:.40}; every entry "
+                                     "must be a finite number")
+
+
+def is_list(value, length):
+    """Whether `value` is a list or tuple of `length` entries."""
+    return isinstance(value, (list, tuple)) and len(value) == length
+
+
+def is_number(value):
+    """Whether `value` is a real number that a float can hold, and finite."""
+    try:
+        return isinstance(value, (int, float)) and math.isfinite(value)
+    except OverflowError:                       # an integer beyond every float
+        return False
+
+
+def is_count(value):
+    """Whether `value` is an integer of 0 or more; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def check_count(what, value):
+    """Raise ValueError, naming `what`, where `value` is not an integer of 0 or more."""
+    if not is_count(value):
+        raise ValueError(f"{what} = {value!r} must be an integer, 0 or more")
+
+
+def check_token(what, token):
+    """`token`, if it is one; ValueError naming `what` it came from otherwise."""
+    if not (is_count(token) and token < V):
+        raise ValueError(f"{what} {token!r} is not a token; tokens are 0 to {V - 1}")
+    return token
 
 
 def check_starts(starts):
-    """Raise ValueError where there is nothing to calibrate on."""
+    """Raise ValueError where there is nothing to calibrate on, or a start is no token."""
     if not starts:
         raise ValueError("there is no start to calibrate on; give at least one token")
     for start in starts:
-        check_start(start)
+        check_token("start", start)
 
+
+# ---- floating point ------------------------------------------------------------------------------
 
 def argmax(row):
     """The index of the first largest number."""
     return row.index(max(row))
 
 
-# ---- floating point -----------------------------------------------------------------------------
-
-def float_step(m, tok, kc, vc):
+def float_step(mdl, tok, kc, vc):
     """One decode step: (logits, k, v, parts) for token `tok` after the cached rows kc, vc.
 
     kc and vc are lists of rows of D numbers and are not changed; parts is {tag: row} of every
     tensor of the step, by the tags of `build_graph`.
     """
-    x = m["E"][tok]
-    q, k, v = mv(x, m["Wq"]), mv(x, m["Wk"]), mv(x, m["Wv"])
+    x = mdl["E"][tok]
+    q, k, v = mv(x, mdl["Wq"]), mv(x, mdl["Wk"]), mv(x, mdl["Wv"])
     keys = kc + [k]
     values = vc + [v]
     weights = softmax_row([dot(q, key) / math.sqrt(D) for key in keys])
     attn = mv(weights, values)
-    proj = mv(attn, m["Wo"])
+    proj = mv(attn, mdl["Wo"])
     h = [p + r for p, r in zip(x, proj)]
-    hidden = [max(0.0, value) for value in mv(h, m["W1"])]
-    ff = mv(hidden, m["W2"])
+    hidden = [max(0.0, value) for value in mv(h, mdl["W1"])]
+    ff = mv(hidden, mdl["W2"])
     y = [p + r for p, r in zip(h, ff)]
-    logits = mv(y, m["Wout"])
+    logits = mv(y, mdl["Wout"])
     parts = {"x": x, "q": q, "k": k, "v": v, "attn": attn, "proj": proj, "h": h, "hidden": hidden,
              "ff": ff, "y": y, "logits": logits}
     return logits, k, v, parts
 
 
-def float_generate(m, start, n):
-    """[start, t1, .., tn]: n tokens by greedy decoding in floating point."""
-    check_start(start)
+def float_generate(mdl, start, n):
+    """[start, t1, .., tn]: n tokens by greedy decoding in floating point.
+
+    Raises ValueError for a start that is no token, an n below 0 and what is not a model.
+    """
+    check_model(mdl)
+    check_token("start", start)
+    check_count("n", n)
     tokens = [start]
     kc, vc = [], []
     for _ in range(n):
-        logits, k, v, _ = float_step(m, tokens[-1], kc, vc)
+        logits, k, v, _ = float_step(mdl, tokens[-1], kc, vc)
         kc, vc = kc + [k], vc + [v]
         tokens.append(argmax(logits))
     return tokens
 
 
-# ---- on the chip --------------------------------------------------------------------------------
+# ---- on the chip ---------------------------------------------------------------------------------
 
-def build_graph(m, L):
+def build_graph(mdl, L):
     """One decode step with L tokens in context, the new one included.
 
     Inputs x (1 x D) and, for L > 1, kc and vc (L-1 x D); outputs tok, logits, k_new, v_new.
     """
     check_context(L)
     g = capra.Graph()
-    W, x, q, k_new, v_new = project(g, m, 1)
+    W, x, q, k_new, v_new = project(g, mdl, 1)
     keys, values = append_to_cache(g, L - 1, k_new, v_new)
     scores = g.matmul(q, keys, transpose_b=True, scale=1 / math.sqrt(D))
     attn = g.tag(g.matmul(g.softmax(scores), values), "attn")
@@ -140,10 +192,10 @@ def check_context(L):
                                  f"chip multiplies at most {K_MAX} (end the run at {K_MAX} tokens)")
 
 
-def project(g, m, rows):
+def project(g, mdl, rows):
     """(W, x, q, k_new, v_new): the weights {name: node}, the input and its three projections."""
     x = g.tag(g.input("x", (rows, D)), "x")
-    W = {name: g.weight(name, m[name]) for name in MATRICES}
+    W = {name: g.weight(name, mdl[name]) for name in MATRICES}
     q = g.tag(g.matmul(x, W["Wq"]), "q")
     k_new = g.tag(g.matmul(x, W["Wk"]), "k")
     v_new = g.tag(g.matmul(x, W["Wv"]), "v")
@@ -177,12 +229,14 @@ def outputs(g, logits, k_new, v_new):
     g.output(v_new, "v_new")
 
 
-def calibrate(m, steps, starts=range(V)):
+def calibrate(mdl, steps, starts=range(V)):
     """(calib, ranges) from greedy float runs of `steps` tokens from every start.
 
     calib: {L: the inputs {x, kc, vc} seen with L tokens in context}; ranges: {"x", "k", "v": the
     largest absolute value of the embedding rows fed, of the keys and of the values, over all runs}.
     """
+    check_model(mdl)
+    check_count("steps", steps)
     check_starts(starts)
     calib = {L: [] for L in range(1, steps + 1)}
     ranges = dict.fromkeys(TAGS, 0.0)
@@ -190,9 +244,9 @@ def calibrate(m, steps, starts=range(V)):
         tok = start
         kc, vc = [], []
         for L in range(1, steps + 1):
-            x = m["E"][tok]
+            x = mdl["E"][tok]
             calib[L].append(step_inputs([x], kc, vc))
-            logits, k, v, parts = float_step(m, tok, kc, vc)
+            logits, k, v, parts = float_step(mdl, tok, kc, vc)
             for tag in TAGS:
                 ranges[tag] = max(ranges[tag], largest([parts[tag]]))
             kc, vc = kc + [k], vc + [v]
@@ -208,45 +262,51 @@ def step_inputs(x, kc, vc):
 class Chip:
     """The plain decoder on the chip: one program per context length, each compiled once.
 
-    Calibrated on `steps` tokens from every start in `starts`.
+    Calibrated on `steps` tokens from every start in `starts`. `m` is the model.
     """
 
-    def __init__(self, m, steps, starts=range(V)):
-        self.model = m
+    def __init__(self, mdl, steps, starts=range(V)):
+        self.m = mdl
         self.steps = steps
-        self.calib, self.ranges = calibrate(m, steps, starts)
+        self.calib, self.ranges = calibrate(mdl, steps, starts)
         self.programs = {}
 
     def program(self, L):
-        """The program for L tokens in context, 1 <= L <= steps."""
-        if L not in self.programs:
-            self.programs[L] = self.compile(L)
-        return self.programs[L]
+        """The program for L tokens in context, 1 <= L <= steps, compiled once.
 
-    def compile(self, L):
-        """A new program for L tokens in context, with the scales its own calibration gives."""
-        check_context(L)
-        if L not in self.calib:
-            raise capra.CompileError(f"context {L}: this chip was calibrated for 1 to {self.steps} "
-                                     "tokens; make it with more steps")
-        return capra.compile_graph(build_graph(self.model, L), self.calib[L], ranges=self.ranges)
+        Its scales are those that its own calibration gives.
+        """
+        if L not in self.programs:
+            check_context(L)
+            if L not in self.calib:
+                raise capra.CompileError(f"context {L}: this chip was calibrated for 1 to "
+                                         f"{self.steps} tokens; make it with more steps")
+            self.programs[L] = capra.compile_graph(build_graph(self.m, L), self.calib[L],
+                                                   ranges=self.ranges)
+        return self.programs[L]
 
     def generate(self, start, n):
         """(tokens [start, t1, .., tn], records): n greedy tokens, and one record per program run.
 
         A record has L, code, ext (external memory before the run), logits (floats) and tok.
         """
-        check_start(start)
-        tokens = [start]
-        records = []
-        kc, vc = [], []
-        for L in range(1, n + 1):
-            P = self.program(L)
-            ext = capra.ext_image(P, step_inputs([self.model["E"][tokens[-1]]], kc, vc))
-            out = capra.run_image(P, ext)
-            tok = out["tok"][0][0][0]
-            records.append(capra.Record(L=L, code=P.code, ext=ext, logits=out["logits"][1][0],
-                                        tok=tok))
-            kc, vc = kc + out["k_new"][1], vc + out["v_new"][1]
-            tokens.append(tok)
-        return tokens, records
+        return decode(self.m, self.program, start, n)
+
+
+def decode(mdl, program, start, n):
+    """What Chip.generate returns, for program(L) -> the program for L tokens in context."""
+    check_token("start", start)
+    check_count("n", n)
+    tokens = [start]
+    records = []
+    kc, vc = [], []
+    for L in range(1, n + 1):
+        P = program(L)
+        ext = capra.ext_image(P, step_inputs([mdl["E"][tokens[-1]]], kc, vc))
+        out = capra.run_image(P, ext)
+        tok = out["tok"][0][0][0]
+        records.append({"L": L, "code": P.code, "ext": ext, "logits": out["logits"][1][0],
+                        "tok": tok})
+        kc, vc = kc + out["k_new"][1], vc + out["v_new"][1]
+        tokens.append(tok)
+    return tokens, records

@@ -50,7 +50,8 @@ def measure():
     steps = [plain.program(L) for L in CONTEXTS]
     return {
         "float_tokens": tiny_lm.float_generate(mdl, START, FLOAT_TOKENS),
-        "trace": trace(mdl, Wd, spec_lm.float_verify(mdl)),
+        "trace": trace(mdl, Wd, spec_lm.float_verify(mdl),
+                       lambda tok: spec_lm.draft_next(mdl, Wd, tok)),
         "chip_trace": trace(mdl, Wd, chip.verify, chip.draft),
         "counters": COUNTERS,
         "verify": ga2_isa.cycle_counts(block.code),
@@ -65,13 +66,13 @@ def measure():
     }
 
 
-def trace(mdl, Wd, target, draft=None):
+def trace(mdl, Wd, target, draft):
     """The first BLOCKS blocks of the host loop: {block, choice, accepted, new} each."""
     entries = []
 
     def verify(c, toks, kc, vc):
         choice, k_rows, v_rows = target(c, toks, kc, vc)
-        accepted = spec_lm.agreeing(toks[1:], choice)
+        accepted = agreeing(toks[1:], choice)
         entries.append({"block": toks, "choice": choice, "accepted": accepted,
                         "new": toks[1:accepted + 1] + [choice[accepted]]})
         return choice, k_rows, v_rows
@@ -79,6 +80,11 @@ def trace(mdl, Wd, target, draft=None):
     most = BLOCKS * (K + 1)                     # tokens that BLOCKS blocks bring; it may take more
     spec_lm.speculate(mdl, Wd, START, most, K, verify, draft)
     return entries[:BLOCKS]
+
+
+def agreeing(guesses, choice):
+    """How many guesses in front are what the target chose: by definition, not by the loop's rule."""
+    return max(a for a in range(len(guesses) + 1) if guesses[:a] == choice[:a])
 
 
 def tokens_of(entries):

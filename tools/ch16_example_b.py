@@ -14,21 +14,16 @@ Writes ch16_example_b.json (all numbers) and ch16_example_b_out.txt (what it pri
 """
 
 import argparse
-import functools
 import sys
 from pathlib import Path
 
 import paths
 import cli
-
 import ga2_isa
 import spec_lm
 import tiny_lm
-from quick_chip import QuickChip
+from runs import DRAFT_SEED, START, TOKENS, rule_tokens
 
-START = 0
-TOKENS = 32
-DRAFT_SEED = 1
 NOISES = (0, 3, 4, 5, 6)
 GUESSES = (1, 2, 3, 4, 5)
 
@@ -59,15 +54,14 @@ def measure_point(point):
     """One point of the grid, (noise, k): {tokens_equal, stats, cycles, draft: cycles of a draft
     step, verify: {cached rows: cycles of a block}}. For None the plain run: {tokens_equal, cycles,
     steps: the cycles of each}."""
-    mdl, rows = structured_model()
+    mdl = tiny_lm.make_model("structured")
     if point is None:
         tokens, log = tiny_lm.Chip(mdl, TOKENS).generate(START, TOKENS)
         steps = [ga2_isa.cycle_counts(entry["code"])[0] for entry in log]
         return {"tokens_equal": tokens == rule_tokens(), "cycles": sum(steps), "steps": steps}
     noise, k = point
     Wd = spec_lm.make_draft(mdl, noise, DRAFT_SEED)
-    chip = QuickChip(mdl, Wd, TOKENS, k, rows)
-    tokens, stats, log = chip.generate(START, TOKENS)
+    tokens, stats, log = spec_lm.SpecChip(mdl, Wd, TOKENS, k).generate(START, TOKENS)
     counted = [(entry, ga2_isa.cycle_counts(entry["code"])[0]) for entry in log]
     return {
         "tokens_equal": tokens == rule_tokens(),
@@ -76,20 +70,6 @@ def measure_point(point):
         "draft": next(cycles for entry, cycles in counted if entry["kind"] == "draft"),
         "verify": {entry["c"]: cycles for entry, cycles in counted if entry["kind"] == "verify"},
     }
-
-
-@functools.lru_cache(maxsize=None)
-def structured_model():
-    """(the model, rows of its calibration runs): once a process, so that all points share them."""
-    return tiny_lm.make_model("structured"), {}
-
-
-def rule_tokens():
-    """What every run must say: START and TOKENS more, by the structured model's rule."""
-    tokens = [START]
-    while len(tokens) <= TOKENS:
-        tokens.append(tiny_lm.f_next(tokens[-1]))
-    return tokens
 
 
 # ---- rows --------------------------------------------------------------------------------------

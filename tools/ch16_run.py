@@ -13,33 +13,17 @@ With --vcd also ch16_run.vcd: one verifier block as waves, for GTKWave or Surfer
 import argparse
 import sys
 import tempfile
-from collections import namedtuple
 from pathlib import Path
 
 import paths
 import cli
-import hw
-
 import ga2_progs
+import hw
 import spec_lm
 import spec_tests
 import tiny_lm
+from runs import DRAFT_SEED, IMAGE_WORDS, RUNS, START, TOKENS, record, rtl_line, rule_tokens
 
-TOKENS = 32
-START = 0
-DRAFT_SEED = 1
-IMAGE_WORDS = 4096                              # more than any program here uses; half the reading
-
-Run = namedtuple("Run", "name model k noise")   # k None: plain decoding, no draft
-RUNS = (
-    Run("structured: plain", "structured", None, None),
-    Run("structured: k=3 noise 0", "structured", 3, 0),
-    Run("structured: k=3 noise 3", "structured", 3, 3),
-    Run("structured: k=3 noise 4", "structured", 3, 4),
-    Run("random 1: plain", "random", None, None),
-    Run("random 1: k=1", "random", 1, 0),
-    Run("random 1: k=3", "random", 3, 0),
-)
 HEADER = ("run", "tokens equal", "accepted", "proposed", "blocks", "tokens/block", "programs",
           "model cycles", "RTL cycles", "speedup")
 WAVES = ("structured: k=3 noise 0", {"kind": "verify", "c": 4, "m": 4})
@@ -61,11 +45,6 @@ def measure_and_record(run):
     """measure(run), and the log's programs as records of an image."""
     tokens, stats, log = measure(run)
     return tokens, stats, log, [record(entry) for entry in log]
-
-
-def record(entry):
-    """The words of a log entry's program in an image with IMAGE_WORDS of external memory."""
-    return ga2_progs.record(entry["code"], entry["ext"][:IMAGE_WORDS], words=IMAGE_WORDS)
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -100,14 +79,6 @@ def make_rows(measured, rtl):
     return rows
 
 
-def rule_tokens():
-    """What the structured model must say: START and TOKENS more, by its rule."""
-    tokens = [START]
-    while len(tokens) <= TOKENS:
-        tokens.append(tiny_lm.f_next(tokens[-1]))
-    return tokens
-
-
 # ---- format ------------------------------------------------------------------------------------
 
 def table(rows):
@@ -129,15 +100,6 @@ def check_lines(problems):
     """A line per software check: its name, and what it found."""
     return [f"  {name:26} {'ok' if not found else '; '.join(found)}"
             for name, found in problems.items()]
-
-
-def rtl_line(sims, programs, not_checked):
-    """What the RTL was checked with, in one sentence."""
-    if not sims:
-        return f"The RTL was NOT checked ({not_checked}); the cycles are the model's."
-    line = (f"RTL: {programs} programs replayed in {' and '.join(sims)}; every word of external "
-            "memory and all five counters are the model's.")
-    return line if not not_checked else f"{line} NOT in all that were asked for: {not_checked}."
 
 
 # ---- the script --------------------------------------------------------------------------------

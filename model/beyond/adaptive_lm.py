@@ -25,8 +25,7 @@ tokens do not depend on the draft, so they decide what is accepted.
 import math
 
 from capra import CompileError
-from fast_lm import FastChip
-from spec_lm import speculate
+from fast_lm import FastChip, decode
 
 MOST = 15                                       # guesses in a block: four full row tiles
 
@@ -118,9 +117,16 @@ def play(tokens, n, policy, draft_after, cost):
 
     policy: guesses(wanted, stats); draft_after(tokens) -> the draft of a block; see FastChip.
     """
+    known = known_verify(tokens)
+    cycles = 0
+
+    def verify(c, toks, kc, vc):
+        nonlocal cycles
+        cycles += cost(c, len(toks))
+        return known(c, toks, kc, vc)
+
     def next_block(so_far, stats):
         return policy(n + 1 - len(so_far), stats), draft_after(so_far)
 
-    _, stats, calls = speculate(None, None, tokens[0], n, 0, known_verify(tokens),
-                                next_block=next_block)
-    return stats, sum(cost(call[1], call[2]) for call in calls if call[0] == "verify")
+    _, stats = decode(tokens[0], n, verify, next_block)
+    return stats, cycles

@@ -23,6 +23,8 @@ Verilog.
 from ga2_isa import EXT, K_MAX, SPAD, prepare
 from quant import INT8_MAX, quantize
 
+MOST = 8                                        # rows of the blocks that are proved
+SHAPES = [(c, m) for m in range(1, MOST + 1) for c in range(K_MAX - m + 1)]
 OUTPUTS = ("logits", "tok", "k_new", "v_new")   # of a step and of a verifier, a row per position
 CROSSING = {"x": "x", "kc": "k_new", "k_new": "k_new", "vc": "v_new", "v_new": "v_new"}
 ZERO = 0                                        # the term of the integer 0
@@ -152,11 +154,11 @@ def unproved(chip, shapes, length=K_MAX):
     The plain steps are those of positions 0 .. length - 1; `shapes` are (c, m), c + m <= length.
     """
     terms = Terms()
-    first = chip.plain_chip.program(1)
+    first = chip.plan.step(1)
     steps = {name: [] for name in OUTPUTS}      # a row of terms for each position
     problems = not_returning(first)
     for position in range(length):
-        P = chip.plain_chip.program(position + 1)
+        P = chip.plan.step(position + 1)
         problems += other_scales(P, first, f"the step at position {position}")
         step = outputs(P, terms, block_inputs(P, terms, position, 1, steps))
         for name in OUTPUTS:

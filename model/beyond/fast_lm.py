@@ -25,8 +25,9 @@ import math
 import capra
 from exact_lm import ExactChip
 from ga2_isa import K_MAX, cycle_counts
-from spec_lm import build_verify, speculate
-from tiny_lm import D, V, append_to_cache, check_context, feed_forward, outputs, project
+from spec_lm import build_verify, count_block, new_stats, one_block
+from tiny_lm import (D, V, append_to_cache, check_context, check_count, check_token, feed_forward,
+                     outputs, project)
 
 
 # ---- the programs ------------------------------------------------------------------------------
@@ -72,36 +73,52 @@ def clipped(k):
     return lambda wanted, stats: min(k, wanted - 1)
 
 
+def decode(start, n, verify, next_block):
+    """(tokens, stats) as spec_lm.speculate, its guesses chosen anew for each block.
+
+    next_block(tokens, stats) -> (k, draft): how many guesses the block makes, and who makes them.
+    """
+    check_token("start", start)
+    check_count("n", n)
+    tokens = [start]
+    kc, vc = [], []
+    stats = new_stats()
+    while len(tokens) <= n:
+        k, draft = next_block(tokens, stats)
+        guesses, accepted, new, k_rows, v_rows = one_block(tokens[-1], k, kc, vc, verify, draft)
+        tokens = tokens + new
+        kc, vc = kc + k_rows, vc + v_rows
+        count_block(stats, len(guesses), accepted, len(new), len(kc))
+    return tokens[:n + 1], stats
+
+
 # ---- the chip ----------------------------------------------------------------------------------
 
 class FastChip(ExactChip):
     """The host loop on the chip with one scale plan and the options above.
 
-    Arguments as ExactChip's.  `share`, another chip of the same model, lends its plan, and where it
-    has the same `batched` its verifier programs.
+    Arguments as ExactChip's.
     """
 
     def __init__(self, mdl, Wd, n, k, starts=range(V), share=None, batched=True, table=True,
                  clip=True):
         super().__init__(mdl, Wd, n, k, starts, share)
-        if batched != getattr(share, "batched", False):
-            self.programs = {}
         self.batched = batched
         self.table = table
         self.clip = clip
 
-    def compile(self, c, m):
-        """A new verifier program for m rows behind c cached ones.
+    def _vprog(self, c, mm):
+        """The verifier program for mm rows behind c cached ones.
 
         Raises CompileError naming the tokens where the chip has no room for the block.
         """
+        check_context(c + mm)
         build = build_batched if self.batched else build_verify
-        graph = build(m, c, self.model)
         try:
-            return capra.compile_graph(graph, (), ranges=self.ranges)
+            return self.plan.program(build, mm, c)
         except capra.CompileError as error:
-            raise capra.CompileError(f"tokens {c + 1} to {c + m}: {error} (guess fewer than "
-                                     f"{m - 1} in this block)") from None
+            raise capra.CompileError(f"tokens {c + 1} to {c + mm}: {error} (guess fewer than "
+                                     f"{mm - 1} in this block)") from None
 
     def cost(self, c, m):
         """Cycles of the verifier for m rows behind c cached ones."""
@@ -112,6 +129,7 @@ class FastChip(ExactChip):
 
         Raises CompileError, before any work, where n is past the chip's limit.
         """
+        check_count("n", n)
         check_context(min(n, K_MAX + 1))
         self.log = []
         guesses = self.policy(n)
@@ -120,8 +138,7 @@ class FastChip(ExactChip):
         def next_block(tokens, stats):
             return guesses(n + 1 - len(tokens), stats), draft_after(tokens)
 
-        tokens, stats, _ = speculate(self.model, self.Wd, start, n, self.k, self.verify,
-                                     next_block=next_block)
+        tokens, stats = decode(start, n, self.verify, next_block)
         return tokens, stats, self.log
 
     def policy(self, n):
@@ -135,7 +152,7 @@ class FastChip(ExactChip):
 
     def draft_table(self):
         """[the draft's guess after each token], from one program on the chip."""
-        P = compile_draft_table(self.model, self.Wd)
-        ext = capra.ext_image(P, {"x": self.model["E"]})
-        self.log.append(capra.Record(kind="table", code=P.code, ext=ext))
+        P = compile_draft_table(self.m, self.Wd)
+        ext = capra.ext_image(P, {"x": self.m["E"]})
+        self.log.append({"kind": "table", "code": P.code, "ext": ext})
         return [row[0] for row in capra.run_image(P, ext)["tok"][0]]

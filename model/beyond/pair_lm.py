@@ -83,13 +83,13 @@ class PairChip(FastChip):
     def ask(self, before, tok):
         """The guess after the tokens `before`, `tok`, from the chip."""
         P = self.draft_program(before)
-        ext = capra.ext_image(P, {"x": [self.model["E"][tok]]})
-        self.log.append(capra.Record(kind="draft", code=P.code, ext=ext, before=before, last=tok))
+        ext = capra.ext_image(P, {"x": [self.m["E"][tok]]})
+        self.log.append({"kind": "draft", "code": P.code, "ext": ext, "before": before, "last": tok})
         return capra.run_image(P, ext)["tok"][0][0][0]
 
     def draft_program(self, before):
         """The draft's program with the matrix for `before`, compiled once."""
         if before not in self.draft_programs:
             self.draft_programs[before] = capra.compile_graph(
-                build_draft(self.matrices[before]), [{"x": [row]} for row in self.model["E"]])
+                build_draft(self.matrices[before]), [{"x": [row]} for row in self.m["E"]])
         return self.draft_programs[before]

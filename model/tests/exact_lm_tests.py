@@ -7,7 +7,7 @@ check_all() -> a list of problems, empty when all is well.  Its parts:
 3. check_host       keys and values come back from the host as they left
 4. check_tokens     the tokens are the plain ones, for good, bad and hostile drafts
 
-Each can fail: `Holed` is the decoder with one tag left out of the plan, and each tag is missed.
+Each can fail: holed_lm is the decoder with one tag left out of the plan, and each tag is missed.
 The same for every input at once: exact_proof_tests.
 """
 
@@ -21,14 +21,15 @@ import spec_lm
 import spec_tests
 import tiny_lm
 from capra_graph import CompileError
-from exact_lm import ExactChip, PlanChip, scale_plan
+from exact_lm import ExactChip, Plan, build_step, scale_plan
+from fast_lm import FastChip, build_batched, decode
 from ga2_isa import K_MAX
+from holed_lm import TAGS, holed_chips
 from quant import INT8_MAX, quantize
 from tiny_lm import D, V, make_model, step_inputs
 
 MOST = 8                                        # rows of a block, k + 1
 ROWS = ("logits", "tok", "k_new", "v_new")      # outputs that a step and a verifier share
-TAGS = ("x", "q", "k", "v", "attn", "proj", "h", "hidden", "ff", "y", "logits")
 PLAN_RUN = 16                                   # tokens of the float runs behind a plan
 STARTS = (0, 5)                                 # too few to show every token: see EachTag
 LENGTHS = {1: 13, 2: 7, 3: 2, 4: 9, 5: 3, 6: 8, 7: 10}      # tokens for k guesses, seldom in blocks
@@ -90,8 +91,8 @@ def plain_rows(chip, toks):
     rows = {name: ([], []) for name in ROWS}
     for position, tok in enumerate(toks):
         cache = rows["k_new"][1][:position], rows["v_new"][1][:position]
-        out = capra.run(chip.plain_chip.program(position + 1),
-                        step_inputs([chip.model["E"][tok]], *cache))
+        out = capra.run(chip.plan.step(position + 1),
+                        step_inputs([chip.m["E"][tok]], *cache))
         for name in ROWS:
             for all_rows, row in zip(rows[name], out[name]):
                 all_rows += row
@@ -101,7 +102,7 @@ def plain_rows(chip, toks):
 def other_rows(chip, toks, plain, c, m):
     """Outputs in which the verifier for (c, m) differs from the steps `plain` over `toks`."""
     cache = plain["k_new"][1][:c], plain["v_new"][1][:c]
-    block = [chip.model["E"][tok] for tok in toks[c:c + m]]
+    block = [chip.m["E"][tok] for tok in toks[c:c + m]]
     out = capra.run(chip._vprog(c, m), step_inputs(block, *cache))
     return [name for name in ROWS if out[name][0] != plain[name][0][c:c + m]]
 
@@ -144,8 +145,8 @@ def check_constants():
     """In programs of many shapes: the weights' integers, requantizers and scales per tensor."""
     for name, mdl in models().items():
         chip = new_chip(mdl)
-        scales = expected_scales(chip.ranges)
-        programs = [(f"step {L}", chip.plain_chip.program(L)) for L in (1, 2, 17, 64)]
+        scales = expected_scales(chip.plan.ranges)
+        programs = [(f"step {L}", chip.plan.step(L)) for L in (1, 2, 17, 64)]
         programs += [(f"{m} rows behind {c}", chip._vprog(c, m))
                      for c, m in ((0, 1), (0, 4), (1, 2), (5, 8), (30, 3), (56, 8))]
         first = constants(programs[0][1])
@@ -206,62 +207,12 @@ def check_tokens(share=2, starts=(0, 9, 5)):
 
 def wrong_run(chip, start, n, k, plain, draft_after=None):
     """Faults of one run of `chip` against the plain tokens; draft_after: see host_drafts."""
-    next_block = draft_after and (lambda tokens, stats: (k, draft_after(tokens)))
-    tokens, stats, _ = spec_lm.speculate(chip.model, chip.Wd, start, n, k, chip.verify, chip.draft,
-                                         next_block)
+    draft_after = draft_after or (lambda tokens: chip.draft)
+    tokens, stats = decode(start, n, chip.verify, lambda tokens, stats: (k, draft_after(tokens)))
     if tokens != plain:
         yield f"tokens {tokens}, not {plain}"
     for rule in spec_tests.unbalanced(stats, n, k):
         yield f"{rule} does not hold in {stats}"
-
-
-# ---- a plan with a hole ------------------------------------------------------------------------
-
-class Holed(ExactChip):
-    """One tag left out of the plan: that tensor's range is each shape's own, as the chapter has it.
-
-    It is the largest value at the positions of the shape's rows in plain runs.
-    """
-
-    def __init__(self, mdl, tag, positions, plan):
-        self.model = mdl
-        self.tag = tag
-        self.positions = positions
-        self.ranges = plan
-        self.Wd = spec_lm.make_draft(mdl, 0, 1)
-        self.dprog = spec_lm.compile_draft(mdl, self.Wd)
-        self.programs = {}
-        self.plain_chip = HoledPlain(self)
-        self.log = []
-
-    def own_ranges(self, c, m):
-        """The plan, but for the range of the left-out tag in m rows behind c."""
-        first = 0 if self.tag in ("k", "v") else c          # keys and values: the cached rows, too
-        own = max(here[self.tag] for here in self.positions[first:c + m])
-        return {**self.ranges, self.tag: own}
-
-    def compile(self, c, m):
-        graph = spec_lm.build_verify(m, c, self.model)
-        return capra.compile_graph(graph, (), ranges=self.own_ranges(c, m))
-
-
-class HoledPlain(PlanChip):
-    """The plain decoder of a Holed chip."""
-
-    def __init__(self, chip):
-        super().__init__(chip.model, chip.ranges)
-        self.chip = chip
-
-    def compile(self, L):
-        graph = tiny_lm.build_graph(self.model, L)
-        return capra.compile_graph(graph, (), ranges=self.chip.own_ranges(L - 1, 1))
-
-
-def holed_chips(mdl, steps, starts=range(V)):
-    """{tag: the chip whose plan lacks it}; ranges from plain runs of `steps` tokens."""
-    positions = exact_lm.position_ranges(mdl, steps, starts)
-    plan = scale_plan(mdl, steps, starts)
-    return {tag: Holed(mdl, tag, positions, plan) for tag in TAGS}
 
 
 # ---- tests -------------------------------------------------------------------------------------
@@ -314,7 +265,7 @@ class Runs(unittest.TestCase):
         mdl = make_model("random", 1)
         chip = new_chip(mdl)
         R = random.Random(1)
-        chip.ranges.update({tag: R.uniform(0.01, 1) for tag in TAGS})
+        chip.plan.ranges.update({tag: R.uniform(0.01, 1) for tag in TAGS})
         plain, _ = chip.plain(5, 12)
         self.assertEqual(list(wrong_run(chip, 5, 12, 3, plain)), [])
 
@@ -326,20 +277,37 @@ class Sharing(unittest.TestCase):
         mdl = make_model("random", 1)
         one = new_chip(mdl, 3)
         one.generate(5, 6)
-        before = dict(one.programs)
+        before = dict(one.plan.programs)
         other = new_chip(mdl, 3, share=one)
         other.generate(5, 6)
-        self.assertIs(other.ranges, one.ranges)
-        self.assertEqual(list(other.programs), list(before))
+        self.assertIs(other.plan, one.plan)
+        self.assertEqual(list(other.plan.programs), list(before))
         for shape, P in before.items():
-            self.assertIs(other.programs[shape], P)
+            self.assertIs(other.plan.programs[shape], P)
+
+    def test_kinds_of_verifiers_are_never_mixed(self):
+        mdl = make_model("random", 1)
+        fast = FastChip(mdl, spec_lm.make_draft(mdl, 0, 1), PLAN_RUN, 3)
+        exact = new_chip(mdl, 3, share=fast)
+        alone = new_chip(mdl, 3)
+        for chip in (fast, exact, fast, exact):         # each after the other has compiled
+            chip.generate(5, 6)
+        self.assertEqual([row["code"] for row in exact.log],
+                         [row["code"] for row in alone.generate(5, 6)[2]])
+        kinds = {build for build, *_ in fast.plan.programs}
+        self.assertEqual(kinds, {build_batched, spec_lm.build_verify})
+
+    def test_a_plain_step_is_no_verifier(self):
+        plan = Plan(make_model("random", 1), 4)
+        self.assertEqual(plan.program(build_step, 4).ext["x"]["shape"], (1, D))
+        self.assertEqual(plan.program(spec_lm.build_verify, 4, 0).ext["x"]["shape"], (4, D))
 
     def test_a_chip_of_another_model_lends_nothing(self):
         one = new_chip(make_model("random", 1))
         with self.assertRaises(ValueError) as caught:
             new_chip(make_model("random", 2), share=one)
-        self.assertEqual(str(caught.exception), "ExactChip: share is a chip of another model; its "
-                                                "programs hold other weights")
+        self.assertEqual(str(caught.exception), "share is a chip of another model; its programs "
+                                                "hold other weights")
 
 
 class Shapes(unittest.TestCase):
@@ -353,7 +321,7 @@ class Shapes(unittest.TestCase):
         tokens, _, log = chapter.generate(0, 32)
         self.assertEqual(len(tokens), 33)
         self.assertIn((6, 5), [(entry.get("c"), entry.get("m")) for entry in log])
-        self.assertEqual(chapter.programs[6, 5].notes[-1],
+        self.assertEqual(chapter.vprogs[6, 5].notes[-1],
                          "no calibration run met 5 rows behind 6 cached ones: calibrated on plain "
                          "runs of 11 tokens from 16 starts")
         exact = ExactChip(mdl, Wd, 32, 4)
@@ -364,18 +332,27 @@ class Shapes(unittest.TestCase):
         chip = new_chip(make_model(), 4)
         limit = ("token 65: its attention would sum over 65 rows of values; the chip multiplies at "
                  "most 64 (end the run at 64 tokens)")
-        for refused in (lambda: chip.plain_chip.program(65), lambda: chip.compile(60, 5)):
+        for refused in (lambda: chip.plan.step(65), lambda: chip._vprog(60, 5)):
             with self.assertRaises(CompileError) as caught:
                 refused()
             self.assertEqual(str(caught.exception), limit)
-        self.assertEqual(chip.compile(60, 4).ext["k_new"].shape, (4, D))
+        self.assertEqual(chip._vprog(60, 4).ext["k_new"]["shape"], (4, D))
 
     def test_a_plan_needs_something_to_run(self):
-        for steps, starts in ((0, range(V)), (4, ())):
+        for steps, starts, message in (
+                (0, range(V), "steps = 0: a scale plan is measured on runs of at least one token"),
+                (4, (), "there is no start to calibrate on; give at least one token"),
+                (4, (3, 16), "start 16 is not a token; tokens are 0 to 15")):
             with self.assertRaises(ValueError) as caught:
-                scale_plan(make_model(), steps, starts)
-            self.assertEqual(str(caught.exception), f"a scale plan from {len(starts)} starts and "
-                                                    f"{steps} tokens each: both must be 1 or more")
+                Plan(make_model(), steps, starts)
+            self.assertEqual(str(caught.exception), message)
+
+    def test_ranges_are_as_small_as_the_models_numbers(self):
+        mdl = make_model("random", 1)
+        small = {name: [[value / 1000 for value in row] for row in mdl[name]]
+                 for name in ("E", "Wout")}
+        plan = Plan({**mdl, **small}, 2, (0,))
+        self.assertLess(max(plan.ranges.values()), 0.01)
 
 
 class EachTag(unittest.TestCase):

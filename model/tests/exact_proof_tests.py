@@ -10,15 +10,17 @@ import paths
 import exact_proof
 import spec_tests
 from capra_graph import Record
-from exact_lm_tests import MOST, PLAN_RUN, ROWS, STARTS, holed_chips, models, new_chip, plain_rows
+from exact_lm_tests import PLAN_RUN, ROWS, STARTS, models, new_chip, plain_rows
+from exact_proof import SHAPES
 from fast_lm import FastChip
-from ga2_isa import EXT, K_MAX, Machine, s8
+from ga2_isa import EXT, Machine, s8
 from ga2_suite import random_programs
+from holed_lm import holed_chips
 from quant import clamp8, quantize, requant
 from softmax_gold import softmax
+from spec_lm import build_verify
 from tiny_lm import make_model
 
-SHAPES = [(c, m) for m in range(1, MOST + 1) for c in range(K_MAX - m + 1)]
 LETTERS = {"LD": "b", "ST": "a", "MM": "c", "RQ": "d", "SM": "b", "VADD": "c", "AMAX": "b"}
 
 
@@ -64,7 +66,7 @@ class Proof(unittest.TestCase):
 
     def test_the_batched_verifier_is_proved_as_well(self):
         chip = new_chip(make_model("random", 1))
-        fast = FastChip(chip.model, chip.Wd, PLAN_RUN, 3, share=chip)
+        fast = FastChip(chip.m, chip.Wd, PLAN_RUN, 3, share=chip)
         shapes = [(0, 4), (3, 1), (5, 4), (8, 8), (56, 8)]
         self.assertEqual(exact_proof.unproved(fast, shapes), [])
 
@@ -82,9 +84,9 @@ class Proof(unittest.TestCase):
                 code = list(P.code)
                 place = max(i for i, ins in enumerate(code) if ins["op"] == name)
                 code[place] = {**code[place], letter: code[place][letter] ^ 1}
-                chip.programs[4, 4] = Record(**{**P, "code": code})
+                chip.plan.programs[build_verify, 4, 4] = Record(**{**P, "code": code})
                 self.assertNotEqual(exact_proof.unproved(chip, [(4, 4)], 8), [])
-        chip.programs[4, 4] = P
+        chip.plan.programs[build_verify, 4, 4] = P
         self.assertEqual(exact_proof.unproved(chip, [(4, 4)], 8), [])
 
     def test_a_fault_names_the_block_the_output_and_the_row(self):
@@ -93,7 +95,7 @@ class Proof(unittest.TestCase):
         code = list(P.code)
         place = max(i for i, ins in enumerate(code) if ins["op"] == "AMAX")
         code[place] = {**code[place], "c": code[place]["c"] - 1}
-        chip.programs[4, 3] = Record(**{**P, "code": code})
+        chip.plan.programs[build_verify, 3, 4] = Record(**{**P, "code": code})
         self.assertEqual(
             exact_proof.unproved(chip, [(4, 3)], 7),
             ["3 rows behind 4: tok of row 2 is not what the step at position 6 computes"])
@@ -102,7 +104,7 @@ class Proof(unittest.TestCase):
         chip = new_chip(make_model("random", 1))
         P = chip._vprog(4, 2)
         kc = P.ext["kc"].node
-        chip.programs[4, 2] = Record(**{**P, "scale": {**P.scale, kc: 2 * P.scale[kc]}})
+        chip.plan.programs[build_verify, 2, 4] = Record(**{**P, "scale": {**P.scale, kc: 2 * P.scale[kc]}})
         self.assertEqual(exact_proof.unproved(chip, [(4, 2)], 6),
                          ["2 rows behind 4: the scale of kc is not that of the step at position 0"])
 

@@ -23,7 +23,7 @@ import spec_tests
 from adaptive_lm import Adaptive, AdaptiveChip, chance, planner, play
 from capra_graph import mv
 from exact_lm import ExactChip
-from fast_lm import FastChip, clipped, fixed
+from fast_lm import FastChip, clipped, decode, fixed
 from ga2_isa import build, cycle_counts
 from pair_lm import PairChip, make_pair_draft, pair_tables
 from tiny_lm import V, argmax, float_generate, make_model, step_inputs
@@ -203,11 +203,9 @@ class Exact(unittest.TestCase):
         exact._vprog(0, 2)
         fast = FastChip(mdl, exact.Wd, 4, 1, share=exact)
         chapter = FastChip(mdl, exact.Wd, 4, 1, share=exact, batched=False)
-        self.assertIs(fast.ranges, exact.ranges)
-        self.assertIs(chapter.programs, exact.programs)
-        self.assertEqual(fast.programs, {})
-        self.assertIs(FastChip(mdl, exact.Wd, 4, 3, share=fast).programs, fast.programs)
-        self.assertEqual(FastChip(mdl, exact.Wd, 4, 3, share=fast, batched=False).programs, {})
+        self.assertIs(fast.plan, exact.plan)
+        self.assertIs(chapter._vprog(0, 2), exact._vprog(0, 2))
+        self.assertIsNot(fast._vprog(0, 2), exact._vprog(0, 2))
 
 
 class Cycles(unittest.TestCase):
@@ -220,7 +218,7 @@ class Cycles(unittest.TestCase):
         cls.fast = FastChip(mdl, cls.exact.Wd, 32, 3, share=cls.exact)
 
     def speedup(self, k, **options):
-        chip = FastChip(self.fast.model, self.fast.Wd, 32, k, share=self.exact, **options)
+        chip = FastChip(self.fast.m, self.fast.Wd, 32, k, share=self.exact, **options)
         return round(PLAIN_CYCLES / spec_lm.cycles_of(chip.generate(0, 32)[2]), 2)
 
     def test_a_block_of_4_behind_12(self):
@@ -230,7 +228,7 @@ class Cycles(unittest.TestCase):
     def test_one_row_costs_what_a_plain_step_costs(self):
         for c in (0, 5, 31):
             self.assertEqual(self.fast.cost(c, 1),
-                             cycle_counts(self.exact.plain_chip.program(c + 1).code)[0])
+                             cycle_counts(self.exact.plan.step(c + 1).code)[0])
 
     def test_the_table(self):
         self.fast.log = []
@@ -269,15 +267,15 @@ class Limits(unittest.TestCase):
     def test_a_block_the_scratchpad_has_no_room_for_names_its_tokens(self):
         self.refused("tokens 49 to 64: a temporary of matmul 15 needs 1024 words of scratchpad; "
                      "the largest free block has 256 of 4096 (guess fewer than 15 in this block)",
-                     self.chip.compile, 48, 16)
+                     self.chip._vprog, 48, 16)
 
     def test_the_adaptive_k_keeps_clear_of_it(self):
-        chip = AdaptiveChip(self.chip.model, self.chip.Wd, 64, 15, share=self.chip)
+        chip = AdaptiveChip(self.chip.m, self.chip.Wd, 64, 15, share=self.chip)
         self.assertEqual(chip.price(48, 16), math.inf)
         self.assertEqual(chip.price(48, 4), self.chip.cost(48, 4))
 
     def test_an_unclipped_block_may_overshoot_the_limit_a_clipped_one_does_not(self):
-        chip = FastChip(self.chip.model, self.chip.Wd, 64, 4, share=self.chip)
+        chip = FastChip(self.chip.m, self.chip.Wd, 64, 4, share=self.chip)
         self.assertEqual(chip.generate(0, 64)[1]["emitted"], 64)
         chip.clip = False
         with self.assertRaises(capra.CompileError):
@@ -296,9 +294,14 @@ class Guesses(unittest.TestCase):
             seen.append((tokens, dict(stats)))
             return stats["blocks"], lambda tok: 7
 
-        tokens, stats, calls = spec_lm.speculate(make_model(), None, 0, 3, 5, draft=None,
-                                                 next_block=next_block)
-        rows = [call[2] for call in calls if call[0] == "verify"]
+        rows = []
+        target = spec_lm.float_verify(make_model())
+
+        def verify(c, toks, kc, vc):
+            rows.append(len(toks))
+            return target(c, toks, kc, vc)
+
+        tokens, stats = decode(0, 3, verify, next_block)
         self.assertEqual(rows, list(range(1, len(rows) + 1)))
         self.assertEqual(tokens, float_generate(make_model(), 0, 3))
         self.assertEqual(seen[0][0], [0])

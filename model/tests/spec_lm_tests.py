@@ -124,7 +124,8 @@ class Acceptance(unittest.TestCase):
         # guesses 5, 3, 13 after 0, as in the chapter's trace: all accepted, and 9 comes free
         mdl = make_model("random", 1)
         guesses = iter([5, 3, 13])
-        tokens, stats, _ = spec_lm.speculate(mdl, None, 0, 4, 3, draft=lambda tok: next(guesses))
+        tokens, stats, _ = spec_lm.speculate(mdl, None, 0, 4, 3, spec_lm.float_verify(mdl),
+                                             lambda tok: next(guesses))
         self.assertEqual(tokens, [0, 5, 3, 13, 9])
         self.assertEqual((stats["blocks"], stats["accepted"]), (1, 3))
 
@@ -195,8 +196,8 @@ class Amount(unittest.TestCase):
     def test_a_block_shape_that_calibration_never_met_is_noted(self):
         mdl = make_model()
         chip = spec_lm.SpecChip(mdl, spec_lm.make_draft(mdl, 0), 4, 1, starts=(0,))
-        self.assertEqual(chip.compile(2, 2).notes, [])
-        self.assertEqual(chip.compile(3, 2).notes, [
+        self.assertEqual(chip._vprog(2, 2).notes, [])
+        self.assertEqual(chip._vprog(3, 2).notes, [
             "no calibration run met 2 rows behind 3 cached ones: calibrated on plain runs of 5 "
             "tokens from 1 starts"])
 
@@ -249,13 +250,14 @@ class Refusals(unittest.TestCase):
         self.assertEqual(str(caught.exception), message)
 
     def test_a_draft_outside_the_vocabulary(self):
-        for token in (16, -1, None):
-            self.refused(f"speculate: draft gave token {token}; tokens are 0 to 15", 5, 4, 2,
+        for token in (16, -1, None, True, 3.0):
+            self.refused(f"the draft's guess {token} is not a token; tokens are 0 to 15", 5, 4, 2,
                          draft=lambda tok: token)
 
     def test_a_start_outside_the_vocabulary(self):
-        self.refused("start 16 is not a token; tokens are 0 to 15", 16, 4, 2,
-                     draft=lambda tok: 0)
+        for start in (16, -1, True, 3.0):
+            self.refused(f"start {start} is not a token; tokens are 0 to 15", start, 4, 2,
+                         draft=lambda tok: 0)
 
     def test_a_verify_that_answers_for_too_few_rows(self):
         for cut in range(3):
@@ -266,24 +268,73 @@ class Refusals(unittest.TestCase):
             sizes = [2 if part == cut else 3 for part in range(3)]
             with self.assertRaises(ValueError) as caught:
                 spec_lm.speculate(None, None, 5, 4, 2, short, lambda tok: 0)
-            self.assertEqual(str(caught.exception), f"speculate: verify gave {sizes} choices, k "
-                                                    "rows and v rows for 3 rows")
+            self.assertEqual(str(caught.exception), f"verify gave {sizes} choices, k rows and v "
+                                                    "rows for 3 rows; it must give one of each a "
+                                                    "row")
 
     def test_a_verify_outside_the_vocabulary(self):
-        def wrong(c, toks, kc, vc):
-            return [-1] * len(toks), [[0]] * len(toks), [[0]] * len(toks)
-        with self.assertRaises(ValueError) as caught:
-            spec_lm.speculate(None, None, 5, 4, 2, wrong, lambda tok: 0)
-        self.assertEqual(str(caught.exception),
-                         "speculate: verify gave token -1; tokens are 0 to 15")
+        for token in (-1, 16, True):
+            def wrong(c, toks, kc, vc):
+                return [token] * len(toks), [[0]] * len(toks), [[0]] * len(toks)
+            with self.assertRaises(ValueError) as caught:
+                spec_lm.speculate(None, None, 5, 4, 2, wrong, lambda tok: 0)
+            self.assertEqual(str(caught.exception),
+                             f"verify's choice {token} is not a token; tokens are 0 to 15")
 
-    def test_numbers_that_are_no_integers(self):
-        self.refused("speculate: n = 2.0 tokens, k = 2 guesses; both must be 0 or more", 5, 2.0, 2)
-        self.refused("start 3.0 is not a token; tokens are 0 to 15", 3.0, 4, 2)
+    def test_numbers_that_are_no_count(self):
+        for count in (2.0, -1, True, "4", None):
+            self.refused(f"n = {count!r} must be an integer, 0 or more", 5, count, 2)
+            self.refused(f"k = {count!r} must be an integer, 0 or more", 5, 4, count)
 
-    def test_negative_numbers(self):
-        self.refused("speculate: n = -1 tokens, k = 2 guesses; both must be 0 or more", 5, -1, 2)
-        self.refused("speculate: n = 4 tokens, k = -1 guesses; both must be 0 or more", 5, 4, -1)
+    def test_a_chip_without_a_start_or_from_what_is_no_token(self):
+        mdl = make_model()
+        Wd = spec_lm.make_draft(mdl, 0)
+        for starts, message in (((), "there is no start to calibrate on; give at least one token"),
+                                ((1, 16), "start 16 is not a token; tokens are 0 to 15")):
+            with self.assertRaises(ValueError) as caught:
+                spec_lm.SpecChip(mdl, Wd, 4, 1, starts)
+            self.assertEqual(str(caught.exception), message)
+
+    def test_a_noise_that_is_no_size(self):
+        for noise in (math.nan, math.inf, -1, "3", 10 ** 400):
+            with self.assertRaises(ValueError) as caught:
+                spec_lm.make_draft(make_model(), noise)
+            self.assertEqual(str(caught.exception),
+                             f"noise = {noise!r} must be a finite number, 0 or more")
+
+    def test_what_is_no_model(self):
+        mdl = make_model()
+        del mdl["Wo"]
+        for refused in (lambda: spec_lm.make_draft(mdl, 0),
+                        lambda: spec_lm.SpecChip(mdl, [[0.0] * V] * V, 4, 1)):
+            with self.assertRaises(ValueError) as caught:
+                refused()
+            self.assertEqual(str(caught.exception), "the model has no matrix Wo; it takes E, Wq, "
+                                                    "Wk, Wv, Wo, W1, W2, Wout")
+
+
+class Calibration(unittest.TestCase):
+    def test_ranges_are_the_largest_numbers_seen_however_small(self):
+        mdl = make_model("random", 1)
+        small = {**mdl, "E": [[value / 1000 for value in row] for row in mdl["E"]]}
+        chip = spec_lm.SpecChip(small, spec_lm.make_draft(mdl, 0), 3, 1, starts=(0, 5))
+        seen = {"x": small["E"], "k": [], "v": []}
+        for start in (0, 5):
+            run = float_generate(small, start, 3)
+            _, k, v = spec_lm.float_block(small, run[:3], [], [])
+            seen["k"] += k
+            seen["v"] += v
+        for tag, rows in seen.items():
+            largest = max(abs(value) for row in rows for value in row)
+            self.assertGreaterEqual(chip.ranges[tag], largest)
+            self.assertLess(chip.ranges[tag], 0.01)
+
+    def test_the_draft_is_calibrated_on_the_tokens_it_was_fed(self):
+        mdl = make_model()
+        chip = spec_lm.SpecChip(mdl, spec_lm.make_draft(mdl, 0), 4, 1, starts=(0,))
+        run = float_generate(mdl, 0, 4)
+        self.assertEqual([sample["x"] for sample in chip.dcalib],
+                         [[mdl["E"][token]] for token in sorted({run[0], run[2]})])
 
 
 class DraftTable(unittest.TestCase):
@@ -324,7 +375,7 @@ def failures():
     """"test: what went wrong" of the tests above that fail."""
     result = unittest.TestResult()
     loader = unittest.TestLoader()
-    for case in (Acceptance, Ties, Amount, Rounds, Refusals, DraftTable):
+    for case in (Acceptance, Ties, Amount, Rounds, Refusals, Calibration, DraftTable):
         loader.loadTestsFromTestCase(case).run(result)
     return [f"{test.id().rpartition('.')[2]}: {error_line(text)}"
             for test, text in result.failures + result.errors]

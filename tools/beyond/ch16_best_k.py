@@ -23,9 +23,7 @@ import sys
 
 import paths
 import cli
-import ch16_fast
 import ch16_fast_figures
-import ch16_run
 import hw
 
 import fast_lm
@@ -33,9 +31,9 @@ import pair_lm
 import spec_lm
 import tiny_lm
 from adaptive_lm import MOST, Adaptive, planner, play
-from ch16_run import DRAFT_SEED, START, TOKENS
 from fast_lm import clipped, fixed
 from ga2_isa import TILE, cycle_counts
+from runs import DRAFT_SEED, START, TOKENS, arguments, count, rtl_line
 
 GUESSES = range(1, MOST + 1)
 NOISES = (0, 3, 4, 5, 6)
@@ -76,13 +74,13 @@ def make_chip(kind, seed, noise):
 
 
 def measure_blocks():
-    """[(code, external memory)] of a block of 1 to MOST + 1 rows behind CACHE rows."""
+    """Log entries of a block of 1 to MOST + 1 rows behind CACHE rows."""
     chip = make_chip("structured", 1, 0)
-    run = tiny_lm.float_generate(chip.model, START, CACHE + MOST)
-    _, kc, vc = spec_lm.float_block(chip.model, run[:CACHE], [], [])
+    run = tiny_lm.float_generate(chip.m, START, CACHE + MOST)
+    _, kc, vc = spec_lm.float_block(chip.m, run[:CACHE], [], [])
     for m in range(1, MOST + 2):
         chip.verify(CACHE, run[CACHE:CACHE + m], kc, vc)
-    return [(entry["code"], entry["ext"]) for entry in chip.log]
+    return chip.log
 
 
 def measure_sweep(job):
@@ -90,11 +88,11 @@ def measure_sweep(job):
     blocks by k)."""
     (kind, draft), costs = job
     chip = make_chip(kind, 1, 0)
-    chapter = fast_lm.FastChip(chip.model, chip.Wd, TOKENS, 1, share=chip, batched=False)
+    chapter = fast_lm.FastChip(chip.m, chip.Wd, TOKENS, 1, share=chip, batched=False)
     guess = cycle_counts(chip.dprog.code)[0]
     tokens, _ = chip.plain(START, TOKENS + MOST)
     if draft == "two-token":
-        chip = pair_lm.PairChip(chip.model, TOKENS, 1, share=chip)
+        chip = pair_lm.PairChip(chip.m, TOKENS, 1, share=chip)
     before = []
     for k in GUESSES:
         stats, cycles = play(tokens, TOKENS, fixed(k), chip.drafts(), chapter.cost)
@@ -109,7 +107,7 @@ def measure_target(job):
     tokens, _ = chip.plain(START, TOKENS)
     result = {"name": name, "bigram": measure_draft(chip, tokens, costs)}
     if kind == "random":
-        pair = pair_lm.PairChip(chip.model, TOKENS, 1, share=chip)
+        pair = pair_lm.PairChip(chip.m, TOKENS, 1, share=chip)
         result["two-token"] = measure_draft(pair, tokens, costs)
     best = planner(TOKENS, lambda c, m: costs[c, m])
     result["adaptive"] = measure_policy(chip, tokens, Adaptive(best), costs)
@@ -309,7 +307,7 @@ def summary_table(lines):
 # ---- the script --------------------------------------------------------------------------------
 
 def main(argv=None):
-    args = ch16_fast.arguments(argv)
+    args = arguments("Look for the best k.", argv)
     sims, complete, not_checked = hw.chosen(args.sim)
     cli.progress("counting the cycles of all blocks ...")
     costs = measure_costs()
@@ -321,7 +319,7 @@ def main(argv=None):
     targets = [target_row(result, plain) for result in cli.parallel(measure_target, jobs)]
     cli.progress("replaying a block of each size on the RTL ...")
     blocks = measure_blocks()
-    ch16_fast.count(blocks, sims)
+    count(blocks, sims)
     data = {
         "plain_cycles": plain,
         "blocks": block_rows(costs),
@@ -330,7 +328,7 @@ def main(argv=None):
                    for title, (measured, before) in zip(SWEEPS, swept)},
         "targets": targets,
         "summary": summary_rows(targets),
-        "rtl": ch16_run.rtl_line(sims, len(blocks), not_checked),
+        "rtl": rtl_line(sims, len(blocks), not_checked),
     }
     text = format_text(data)
     cli.write_json(args.out / "ch16_best_k.json", data)

@@ -28,12 +28,12 @@ import paths
 import cli
 import hw
 
-import exact_proof_tests
+import exact_proof
 import exact_runs
-import ga2_progs
 import spec_lm
 import tiny_lm
 from exact_lm import ExactChip
+from runs import IMAGE_WORDS, record
 
 QUICK_SEED = 1
 # All runs of `targets` by `pairs` (a draft and k) by `starts`, n tokens each.
@@ -69,12 +69,12 @@ def quick_parts():
                       for all_, count in zip(part, (targets, pairs, starts))), part.n)
 
     return {"grid": some(GRID, 4, 3, 4), "slice": some(SLICE, 3, 2, 3), "tags": some(TAGS, 1, 1, 2),
-            "proof": sorted(R.sample(exact_proof_tests.SHAPES, 40))}
+            "proof": sorted(R.sample(exact_proof.SHAPES, 40))}
 
 
 def measure_all(quick):
     """({part name: what it ran}, {part name: results by target})."""
-    parts = {"grid": GRID, "slice": SLICE, "tags": TAGS, "proof": exact_proof_tests.SHAPES}
+    parts = {"grid": GRID, "slice": SLICE, "tags": TAGS, "proof": exact_proof.SHAPES}
     if quick:
         parts = quick_parts()
     items = [(name, target, part) for name, part in parts.items()
@@ -106,11 +106,11 @@ def programs_of(row):
     Wd = exact_runs.make_draft(mdl, row["draft"])
     exact = ExactChip(mdl, Wd, SLICE.n, row["k"])
     log = []
-    for plain, chip in ((tiny_lm.Chip(mdl, SLICE.n), spec_lm.SpecChip(mdl, Wd, SLICE.n, row["k"])),
-                        (exact.plain_chip, exact)):
-        log += plain.generate(row["start"], SLICE.n)[1]
+    log += tiny_lm.Chip(mdl, SLICE.n).generate(row["start"], SLICE.n)[1]
+    log += exact.plain(row["start"], SLICE.n)[1]
+    for chip in (spec_lm.SpecChip(mdl, Wd, SLICE.n, row["k"]), exact):
         log += chip.generate(row["start"], SLICE.n)[2]
-    return [ga2_progs.record(entry["code"], entry["ext"]) for entry in log]
+    return [record(entry) for entry in log]
 
 
 def replay(runs, sims):
@@ -120,7 +120,7 @@ def replay(runs, sims):
     """
     records = sorted({tuple(record) for some in cli.parallel(programs_of, runs)
                       for record in some})
-    for counters in hw.counters(records, sims).values():
+    for counters in hw.counters(records, sims, ext=IMAGE_WORDS).values():
         cycles = sum(total for total, *_ in counters)
     return {"programs": len(records), "cycles": cycles,
             "runs": [{key: row[key] for key in ("target", "start", "k", "per_shape")}

@@ -11,28 +11,24 @@ Every program executed is replayed on the RTL.  Writes ch16_fast.json (all numbe
 (what it prints) and ch16_fast.svg (part 1 as bars) into the folder out/.
 """
 
-import argparse
 import sys
-from pathlib import Path
 
 import paths
 import cli
 import ch16_fast_figures
-import ch16_run
-import hw
-
 import fast_lm
-import ga2_progs
+import hw
 import pair_lm
+import runs
 import spec_lm
 import tiny_lm
 from capra import CompileError
-from ch16_run import DRAFT_SEED, START, TOKENS, Run
 from exact_lm import ExactChip
 from ga2_isa import K_MAX, TILE, build, cycle_counts
+from runs import DRAFT_SEED, START, TOKENS, Run, arguments, count, rtl_line, rule_tokens
 
-RUNS = (*ch16_run.RUNS[:4], Run("structured: k=7 noise 0", "structured", 7, 0),
-        *ch16_run.RUNS[4:], Run("random 1: k=7", "random", 7, 0))
+RUNS = (*runs.RUNS[:4], Run("structured: k=7 noise 0", "structured", 7, 0),
+        *runs.RUNS[4:], Run("random 1: k=7", "random", 7, 0))
 FORMS = {                                       # name: options of FastChip
     "chapter": {"batched": False, "table": False, "clip": False},
     "batched": {"batched": True, "table": False, "clip": False},
@@ -90,13 +86,13 @@ class Programs:
         numbers = []
         for entry in log:
             key = tuple(tuple(ins.values()) for ins in entry["code"]), tuple(entry["ext"])
-            fresh = len(self.index), (entry["code"], entry["ext"])
+            fresh = len(self.index), entry
             numbers.append(self.index.setdefault(key, fresh)[0])
         return numbers
 
     def all(self):
-        """[(code, external memory)] by number."""
-        return [program for _, program in self.index.values()]
+        """A log entry of each, by number."""
+        return [entry for _, entry in self.index.values()]
 
 
 def measure(job):
@@ -119,9 +115,8 @@ def measure_runs(kind, programs):
     """{run name: {form: (tokens equal, stats, rows of each block, program numbers)}}."""
     mdl = tiny_lm.make_model(kind)
     exact = ExactChip(mdl, spec_lm.make_draft(mdl, 0, DRAFT_SEED), TOKENS, 1)
-    shared = {True: fast_lm.FastChip(mdl, exact.Wd, TOKENS, 1, share=exact), False: exact}
     plain, records = exact.plain(START, TOKENS)
-    if kind == "structured" and plain != ch16_run.rule_tokens():
+    if kind == "structured" and plain != rule_tokens():
         raise AssertionError(f"the plain run says {plain}, not the rule's tokens")
     results = {}
     for run in (run for run in RUNS if run.model == kind):
@@ -132,7 +127,7 @@ def measure_runs(kind, programs):
         Wd = spec_lm.make_draft(mdl, run.noise, DRAFT_SEED)
         results[run.name] = {}
         for form, options in FORMS.items():
-            chip = fast_lm.FastChip(mdl, Wd, TOKENS, run.k, share=shared[options["batched"]],
+            chip = fast_lm.FastChip(mdl, Wd, TOKENS, run.k, share=exact,
                                     **options)
             tokens, stats, log = chip.generate(START, TOKENS)
             rows = [entry["m"] for entry in log if entry["kind"] == "verify"]
@@ -202,7 +197,7 @@ def contexts(programs):
         programs.add(log)
     return {"lines": lines, "table": spec_lm.cycles_of(log[:1]),
             "refusals": [refusal(fast.generate, START, K_MAX + 1),
-                         refusal(fast.compile, K_MAX - TOO_MANY - 1, TOO_MANY + 1)]}
+                         refusal(fast._vprog, K_MAX - TOO_MANY - 1, TOO_MANY + 1)]}
 
 
 def refusal(function, *arguments):
@@ -212,26 +207,6 @@ def refusal(function, *arguments):
     except CompileError as error:
         return str(error)
     raise AssertionError(f"{function.__name__}{arguments} was not refused")
-
-
-# ---- replay ------------------------------------------------------------------------------------
-
-def count(programs, sims):
-    """The five counters of each program, by the model and, where there are `sims`, by the RTL.
-
-    programs: [(code, external memory)].  UserError where they, or the memory afterwards, differ.
-    """
-    model = [cycle_counts(code) for code, _ in programs]
-    records = cli.parallel(record, programs) if sims else []
-    for sim, counters in hw.counters(records, sims).items():
-        if counters != model:
-            raise cli.UserError(f"the RTL counts other cycles than the model in {sim}")
-    return model
-
-
-def record(program):
-    code, ext = program
-    return ga2_progs.record(code, ext)
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -368,7 +343,7 @@ def context_table(lines):
 # ---- the script --------------------------------------------------------------------------------
 
 def main(argv=None):
-    args = arguments(argv)
+    args = arguments("Measure what makes the decoder faster.", argv)
     sims, complete, not_checked = hw.chosen(args.sim)
     cli.progress("measuring ...")
     (first, programs), ((second, pairs), more), (context, rest) = cli.parallel(
@@ -383,7 +358,7 @@ def main(argv=None):
         "contexts": context["lines"],
         "table": context["table"],
         "refusals": context["refusals"],
-        "rtl": ch16_run.rtl_line(sims, total, not_checked),
+        "rtl": rtl_line(sims, total, not_checked),
     }
     text = format_text(data)
     cli.write_json(args.out / "ch16_fast.json", data)
@@ -392,15 +367,6 @@ def main(argv=None):
     print(text, end="")
     well = all(row["tokens_equal"] for row in rows + data["pairs"])
     return 0 if well and complete else 1
-
-
-def arguments(argv):
-    """The options, which ch16_best_k.py has as well."""
-    parser = argparse.ArgumentParser(description="Measure what makes the decoder faster.")
-    hw.add_option(parser)
-    parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
-                        help="folder for the outputs (default out/)")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ A part of the study is all runs of `targets` by `pairs` (a draft and k) by `star
 
 import capra
 import exact_proof
-import exact_lm_tests
 import ga2_isa
+import holed_lm
 import spec_lm
 import spec_tests
 import tiny_lm
@@ -40,13 +40,14 @@ def make_draft(mdl, name):
 class Decoder:
     """A chip that decodes many runs: it checks every program once and asks once for every guess.
 
-    `ready` keeps the programs; decoders of chips with the same programs may share it.
+    compiled(*shape) -> the chip's program; a plain decoder has no `chip`. `ready` keeps the
+    programs; decoders of chips with the same programs may share it.
     """
 
-    def __init__(self, chip, program, ready=None):
+    def __init__(self, mdl, compiled, chip=None, ready=None):
+        self.E = mdl["E"]
+        self.compiled = compiled
         self.chip = chip
-        self.E = chip.model["E"]
-        self.compiled = program                 # the chip's method: shape -> program
         self.ready = {} if ready is None else ready
         self.guesses = {}
 
@@ -89,7 +90,7 @@ class Decoder:
             logits[c:] = out["logits"][0]       # in place of the rows of refused guesses
             return [row[0] for row in out["tok"][0]], out["k_new"][1], out["v_new"][1]
 
-        tokens, _, calls = spec_lm.speculate(self.chip.model, self.chip.Wd, start, n, self.chip.k,
+        tokens, _, calls = spec_lm.speculate(self.chip.m, self.chip.Wd, start, n, self.chip.k,
                                              verify, self.guess)
         return tokens, logits[:n], calls
 
@@ -99,12 +100,8 @@ class Decoder:
         return sum(draft if call[0] == "draft" else self.program(*call[1:])[2] for call in calls)
 
 
-def plain_decoder(chip):
-    return Decoder(chip, chip.program)
-
-
 def spec_decoder(chip, ready=None):
-    return Decoder(chip, chip._vprog, ready)
+    return Decoder(chip.m, chip._vprog, chip, ready)
 
 
 # ---- measure -----------------------------------------------------------------------------------
@@ -114,7 +111,7 @@ def measure_runs(target, part):
     mdl = make_target(target)
     n = part.n
     exact = ExactChip(mdl, make_draft(mdl, "noise 0"), n, 1)
-    steps = plain_decoder(tiny_lm.Chip(mdl, n)), plain_decoder(exact.plain_chip)
+    steps = Decoder(mdl, tiny_lm.Chip(mdl, n).program), Decoder(mdl, exact.plan.step)
     plain = {start: [decoder.plain(start, n) for decoder in steps] for start in part.starts}
     real = {start: tiny_lm.float_generate(mdl, start, n) for start in part.starts}
     ready = {}
@@ -161,11 +158,11 @@ def measure_tags(target, part):
     mdl = make_target(target)
     (_, k), = part.pairs
     chips = {None: ExactChip(mdl, make_draft(mdl, "noise 0"), part.n, k, part.starts)}
-    chips.update(exact_lm_tests.holed_chips(mdl, part.n + k, part.starts))
+    chips.update(holed_lm.holed_chips(mdl, part.n + k, part.starts))
     counts = {}
     for tag, chip in chips.items():
         chip.k = k
-        steps, blocks = plain_decoder(chip.plain_chip), spec_decoder(chip)
+        steps, blocks = Decoder(mdl, chip.plan.step), spec_decoder(chip)
         counts[tag] = [0, 0, 0]
         for start in part.starts:
             plain, plain_logits = steps.plain(start, part.n)

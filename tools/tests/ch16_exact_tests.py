@@ -38,10 +38,12 @@ class Decoding(unittest.TestCase):
         mdl = exact_runs.make_target("random 4")
         Wd = exact_runs.make_draft(mdl, "noise 3")
         exact = ExactChip(mdl, Wd, 10, 3)
-        for plain, chip in ((tiny_lm.Chip(mdl, 10), spec_lm.SpecChip(mdl, Wd, 10, 3)),
-                            (exact.plain_chip, exact)):
-            tokens, records = plain.generate(9, 10)
-            own, logits = exact_runs.plain_decoder(plain).plain(9, 10)
+        plain = tiny_lm.Chip(mdl, 10)
+        for generate, step, chip in (
+                (plain.generate, plain.program, spec_lm.SpecChip(mdl, Wd, 10, 3)),
+                (exact.plain, exact.plan.step, exact)):
+            tokens, records = generate(9, 10)
+            own, logits = exact_runs.Decoder(mdl, step).plain(9, 10)
             self.assertEqual(own, tokens)
             self.assertEqual([row.index(max(row)) for row in logits], tokens[1:])
             decoder = exact_runs.spec_decoder(chip)
