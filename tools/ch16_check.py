@@ -41,6 +41,7 @@ CHAPTER = {
     "example_a": Script("ch16_example_a.py", ("ch16_example_a.json", "ch16_example_a_out.txt")),
     "example_b": Script("ch16_example_b.py", ("ch16_example_b.json", "ch16_example_b_out.txt")),
     "figures": Script("ch16_figures.py", tuple(f"fig16_{i}.svg" for i in range(1, 7))),
+    "battery": Script("ch16_battery.py", ("ch16_battery.json", "ch16_battery.txt")),
     "mut_ch16": Script("mut_ch16.py", ("mut_ch16.json", "mut_ch16.txt")),
     "mut_ch16_compiler": Script("mut_ch16_compiler.py", ("mut_ch16_compiler.json",
                                                          "mut_ch16_compiler.txt")),
