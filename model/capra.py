@@ -1,52 +1,74 @@
 """Capra: from a graph of 2-D tensors to a GA-2 program.
 
-    graph  --plan_scales-->  a scale per tensor
-           --places, lifetimes-->  a buffer per tensor, views in their owner's
-           --compile_graph-->  instructions in node order, addresses from a first-fit allocator
+    scales         what one int8 step of each tensor stands for         capra_scales
+    requantizers   the constants that follow from them, weights as int8
+    layout         where inputs, weights and outputs lie outside
+    places, lives  a buffer per tensor, views inside their owner's      capra_memory
+    emission       instructions in node order, addresses first-fit
 
-The passes stand in capra_scales and capra_memory, the graph in capra_graph, running a program in
-capra_run; this module emits the instructions and offers all public names in one place.
+The graph stands in capra_graph, running a program in capra_run. This module holds the list of
+passes, the emission, and offers all public names in one place.
 """
 
-from capra_graph import CompileError, Graph, Record, evaluate
+from dataclasses import dataclass
+
+from capra_graph import CompileError, Graph, Node, evaluate
 from capra_memory import Allocator, lifetimes, places, words
-from capra_run import ext_image, interpret, read_tensor, run, run_image, stagewise_problems
-from capra_scales import SOFTMAXES, plan_scales
+from capra_run import (ext_image, interpret, read_outputs, read_tensor, run, run_image, simulate,
+                       stagewise_problems)
+from capra_scales import (SOFTMAXES, group_scales, notes_on, plan_ranges, plan_scales,
+                          wide_sums)
 from ga2_isa import EXT, TILE, build
 from quant import INT8_MAX, multiplier, quantize
 from softmax_gold import ONE
 
-__all__ = ["CompileError", "Graph", "Record", "compile_graph", "evaluate", "ext_image", "interpret",
-           "plan_scales", "read_tensor", "run", "run_image", "stagewise_problems"]
+__all__ = ["CompileError", "Graph", "Node", "Program", "compile_graph", "evaluate", "ext_image",
+           "interpret", "plan_scales", "read_outputs", "read_tensor", "run", "run_image", "simulate",
+           "stagewise_problems"]
 
 ZERO = (0, 0)                                   # (mantissa, shift) that requantize any word to 0
 SAME_SCALE = 1e-9                               # scales closer than this ratio need no requantizing
 
 
+@dataclass
+class Program:
+    """A compiled graph."""
+
+    code: list                                  # instructions, the last a HALT
+    graph: Graph
+    scale: dict                                 # {node id: what one int8 step stands for}
+    notes: list                                 # sentences on what the scales cannot hold
+    params: dict                                # {node id: requantizer constants}
+    constants: dict                             # {node id: rows of int8} of the weights
+    ext: dict                                   # {name: {"addr", "shape", "node", "kind"}}
+    address: dict                               # {node id: its tensor's place in the scratchpad}
+    spad_high: int                              # words of scratchpad used at most
+
+
 def compile_graph(g, calib, reuse=True, ranges=None):
-    """The program of graph `g`, calibrated on the input dicts `calib`.
+    """The Program of graph `g`, calibrated on the input dicts `calib`.
 
     reuse=False keeps every tensor in the scratchpad to the end, for tests; ranges: see plan_scales.
-    The program is a Record of code (instructions, the last a HALT), graph, scale, notes, params
-    (requantizer constants by node id), constants (weights as int8, by node id), ext {name: addr,
-    shape, node, kind}, address (of each node in the scratchpad), spad_high (peak words).
     Raises CompileError where something does not fit, saying what was needed and what there is.
     """
-    scale, notes = plan_scales(g, calib, ranges)
-    params = requantizers(g, scale)
+    planned, measured = plan_ranges(g, calib, ranges)
+    scale = group_scales(g, planned)
+    notes = notes_on(g, scale, measured)
+    params = requantizers(g, scale, wide_sums(g, scale, planned))
+    constants = quantized_weights(g, scale)
     ext = external_layout(g)
-    emission = Emission(g, params, ext, reuse)
-    for node in g.nodes:
-        emission.node(node)
-    emission.code.append(build("HALT"))
-    return Record(code=emission.code, graph=g, scale=scale, notes=notes, params=params,
-                  constants=quantized_weights(g, scale), ext=ext, address=emission.address,
-                  spad_high=emission.allocator.high)
+    place = places(g)
+    life = lifetimes(g, place)
+    code, address, spad_high = emit(g, params, ext, place, life, reuse)
+    return Program(code, g, scale, notes, params, constants, ext, address, spad_high)
 
 
-def requantizers(g, scale):
-    """{node id: constants}: (mantissa, shift) of a matmul or softmax; for an add, one such pair per
-    operand, or None where the operand already has the sum's scale."""
+def requantizers(g, scale, wide):
+    """{node id: constants}: (mantissa, shift) of a matmul or softmax; three such pairs for an add.
+
+    An add's are those of its operands and of its sum, None where there is nothing to rescale: the
+    operand has the scale the sum is made in, which for `wide` (see wide_sums) is not its own.
+    """
     params = {}
     for node in g.nodes:
         if node.op == "matmul":
@@ -56,7 +78,8 @@ def requantizers(g, scale):
         elif node.op in SOFTMAXES:
             params[node.id] = _constants(node, INT8_MAX / ONE)
         elif node.op == "add":
-            ratios = [scale[i] / scale[node.id] for i in node.ins]
+            made = wide.get(node.id, scale[node.id])
+            ratios = [scale[i] / made for i in node.ins] + [made / scale[node.id]]
             params[node.id] = [_constants(node, ratio) if abs(ratio - 1) > SAME_SCALE else None
                                for ratio in ratios]
     return params
@@ -78,14 +101,14 @@ def quantized_weights(g, scale):
 
 
 def external_layout(g):
-    """{name: Record(addr, shape, node, kind)}: inputs and weights in node order, then outputs."""
+    """{name: {addr, shape, node, kind}}: inputs and weights in node order, then outputs."""
     ext = {}
     addr = 0
     for kinds in (("input", "weight"), ("output",)):
         for node in g.nodes:
             if node.op in kinds:
-                ext[node.attrs["name"]] = Record(addr=addr, shape=node.shape, node=node.id,
-                                                 kind=node.op)
+                ext[node.attrs["name"]] = {"addr": addr, "shape": node.shape, "node": node.id,
+                                           "kind": node.op}
                 addr += words(node)
     if addr > EXT:
         raise CompileError(f"the graph's inputs, weights and outputs need {addr} words of external "
@@ -93,16 +116,25 @@ def external_layout(g):
     return ext
 
 
-class Emission:
-    """Instructions in node order; a buffer is taken at its first use, released after its last."""
+def emit(g, params, ext, place, life, reuse):
+    """(code, address of each node, peak words of scratchpad): instructions in node order."""
+    emission = Emission(g, params, ext, place, life, reuse)
+    for node in g.nodes:
+        emission.node(node)
+    emission.emit("HALT")
+    return emission.code, emission.address, emission.allocator.high
 
-    def __init__(self, g, params, ext, reuse):
+
+class Emission:
+    """The state of `emit`: a buffer is taken at its first use, released after its last."""
+
+    def __init__(self, g, params, ext, place, life, reuse):
         self.g = g
         self.params = params
         self.ext = ext
+        self.place = place
+        self.life = life
         self.reuse = reuse
-        self.place = places(g)
-        self.life = lifetimes(g, self.place)
         self.allocator = Allocator()
         self.buffers = {}                       # buffer: its address, while it lives
         self.address = {}                       # node id: address its tensor was given
@@ -125,7 +157,7 @@ class Emission:
         if node.op not in ("input", "weight") or node.id in self.loaded:
             return
         self.loaded.add(node.id)
-        self.emit("LD", dst=self.buffer_of(node), src=self.ext[node.attrs["name"]].addr,
+        self.emit("LD", dst=self.buffer_of(node), src=self.ext[node.attrs["name"]]["addr"],
                   len=words(node))
 
     def buffer_of(self, node):
@@ -158,7 +190,7 @@ class Emission:
         mantissa, shift = constants
         self.emit("RQ", dst=dst, src=src, len=count, mantissa=mantissa, shift=shift, relu=relu)
 
-    # ---- one method per operation that has instructions; each returns its temporaries ---------
+    # ---- one method per operation that has instructions; each returns its temporaries ------------
 
     def emit_matmul(self, node):
         a, b = (self.g.nodes[i] for i in node.ins)
@@ -204,9 +236,10 @@ class Emission:
         return [probabilities]
 
     def emit_add(self, node):
+        *operands, result = self.params[node.id]
         temporaries = []
         sources = []
-        for i, constants in zip(node.ins, self.params[node.id]):
+        for i, constants in zip(node.ins, operands):
             source = self.address[i]
             if constants:
                 rescaled = self.temporary(node, words(node))
@@ -214,8 +247,10 @@ class Emission:
                 temporaries.append(rescaled)
                 source = rescaled[0]
             sources.append(source)
-        self.emit("VADD", dst=self.address[node.id], src1=sources[0], src2=sources[1],
-                  len=words(node))
+        place = self.address[node.id]
+        self.emit("VADD", dst=place, src1=sources[0], src2=sources[1], len=words(node))
+        if result:
+            self.requantize(place, place, words(node), result)
         return temporaries
 
     def emit_argmax(self, node):
@@ -225,5 +260,5 @@ class Emission:
             self.emit("AMAX", dst=self.address[node.id] + r, src=source + r * columns, len=columns)
 
     def emit_output(self, node):
-        self.emit("ST", src=self.address[node.id], dst=self.ext[node.attrs["name"]].addr,
+        self.emit("ST", src=self.address[node.id], dst=self.ext[node.attrs["name"]]["addr"],
                   len=words(node))

@@ -1,12 +1,13 @@
 """Capra's graphs: 2-D tensors, built and checked one operation at a time.
 
-Each method of Graph returns the new node's id.  A bad graph fails in the call that makes it bad,
-with a CompileError that names the operation, the shapes and the rows.  `evaluate` is the meaning of
+Each method of Graph returns the new node's id. A bad graph fails in the call that makes it bad,
+with a CompileError that names the operation, the shapes and the rows. `evaluate` is the meaning of
 a graph in floating point; what the compiled program computes is compared with it.
 """
 
 import math
 import operator
+from dataclasses import dataclass, field
 
 from ga2_isa import K_MAX
 
@@ -15,46 +16,45 @@ class CompileError(ValueError):
     """A graph, a calibration or an input that Capra does not take."""
 
 
-class Record(dict):
-    """A dict whose entries also read as attributes: node.shape is node["shape"]."""
+@dataclass
+class Node:
+    """An operation and its result, a 2-D tensor."""
 
-    def __init__(self, **entries):
-        super().__init__(entries)
-        self.__dict__ = self
+    id: int                                     # its place in Graph.nodes
+    op: str
+    ins: list                                   # ids of the earlier nodes it reads
+    shape: tuple                                # (rows, columns)
+    attrs: dict                                 # what else the operation was given, by name
+    consumers: list = field(default_factory=list)       # ids of the later nodes that read it
 
 
 class Graph:
-    """A list of nodes in the order they were built, each with id, op, ins, shape and attrs.
-
-    `ins` are ids of earlier nodes, `consumers` those of later ones that take it; `shape` is (rows,
-    columns); `tags` is {node id: tag}.
-    """
+    """A list of nodes in the order they were built; `tags` is {node id: tag}."""
 
     def __init__(self):
         self.nodes = []
         self.tags = {}
         self.names = set()
 
-    # ---- leaves -----------------------------------------------------------------------------
+    # ---- leaves ----------------------------------------------------------------------------------
 
     def input(self, name, shape):
         """A tensor given at run time, `shape` = (rows, columns)."""
         if not is_shape(shape):
-            raise CompileError(f"input {name}: shape {shape} must be two integers of 1 or more")
-        return self._append("input", (), tuple(shape), name=self._new_name("input", name))
+            raise CompileError(f"input {name}: shape {shape!r} must be two integers of 1 or more")
+        return self._add("input", [], tuple(shape), name=self._new_name("input", name))
 
     def weight(self, name, array):
         """A constant tensor; `array` is a list of equally long rows of finite numbers."""
-        if not array or not array[0] or any(len(row) != len(array[0]) for row in array):
+        shape = shape_of(array)
+        if shape is None:
             raise CompileError(f"weight {name}: the array must be a list of equally long, "
                                "non-empty rows")
-        if not all(math.isfinite(value) for row in array for value in row):
-            raise CompileError(f"weight {name}: every value must be a finite number")
-        return self._append("weight", (), (len(array), len(array[0])),
-                            name=self._new_name("weight", name),
-                            array=[list(row) for row in array])
+        check_numbers(f"weight {name}", array)
+        return self._add("weight", [], shape, name=self._new_name("weight", name),
+                         array=[list(row) for row in array])
 
-    # ---- operations -------------------------------------------------------------------------
+    # ---- operations ------------------------------------------------------------------------------
 
     def matmul(self, a, b, transpose_b=False, scale=1.0):
         """scale * a x b, or scale * a x b^T with transpose_b."""
@@ -69,19 +69,21 @@ class Graph:
         if inner > K_MAX:
             raise CompileError(f"matmul: {self._shapes(a, b)} has inner dimension {inner}; the "
                                f"chip multiplies at most {K_MAX}")
-        if not (math.isfinite(scale) and scale > 0):
-            raise CompileError(f"matmul: scale {scale} must be a positive finite number")
-        return self._append("matmul", (a, b), (rows, columns), transpose_b=transpose_b, scale=scale)
+        if not (is_number(scale) and scale > 0):
+            raise CompileError(f"matmul: scale {scale!r} must be a positive finite number")
+        return self._add("matmul", [a, b], (rows, columns), transpose_b=transpose_b, scale=scale)
 
     def softmax(self, a):
         """The softmax of each row."""
         self._use("softmax", a)
-        return self._append("softmax", (a,), self.nodes[a].shape)
+        return self._add("softmax", [a], self.nodes[a].shape)
 
     def causal_softmax(self, a, first):
         """Row i is the softmax of its columns 0 .. first + i - 1, and exactly 0 behind them."""
         self._use("causal_softmax", a)
         rows, columns = self.nodes[a].shape
+        if not is_integer(first):
+            raise CompileError(f"causal_softmax: first {first!r} must be an integer")
         if first < 1:
             raise CompileError(f"causal_softmax: row 0 of node {a} would see {first} columns; it "
                                "must see at least one")
@@ -89,14 +91,14 @@ class Graph:
             raise CompileError(f"causal_softmax: row {rows - 1} would see columns 0 to "
                                f"{first + rows - 2} of node {a}, which has columns 0 to "
                                f"{columns - 1}")
-        return self._append("causal_softmax", (a,), (rows, columns), first=first)
+        return self._add("causal_softmax", [a], (rows, columns), first=first)
 
     def add(self, a, b):
         """a + b, of one shape."""
         self._use("add", a, b)
         if self.nodes[a].shape != self.nodes[b].shape:
             raise CompileError(f"add: {self._shapes(a, b)} differ; both must have one shape")
-        return self._append("add", (a, b), self.nodes[a].shape)
+        return self._add("add", [a, b], self.nodes[a].shape)
 
     def relu(self, a):
         """max(0, a), fused into the matmul `a`, which may have no other consumer."""
@@ -107,7 +109,7 @@ class Graph:
         if self.consumers(a):
             raise CompileError(f"relu: matmul {a} also feeds node {self.consumers(a)[0]}, which "
                                "needs the values before the relu")
-        return self._append("relu", (a,), self.nodes[a].shape)
+        return self._add("relu", [a], self.nodes[a].shape)
 
     def concat_rows(self, a, b):
         """The rows of `a`, then the rows of `b`; both are computed in place there."""
@@ -127,13 +129,13 @@ class Graph:
                 raise CompileError(f"concat_rows: node {part} already is a part of node "
                                    f"{taken[0] if taken else len(self.nodes)}; a tensor cannot be "
                                    "in two places")
-        return self._append("concat", (a, b), (a_rows + b_rows, columns))
+        return self._add("concat", [a, b], (a_rows + b_rows, columns))
 
     def slice_rows(self, a, start, count):
         """Rows start .. start+count-1 of `a`, as a view: no instruction, no copy."""
         self._use("slice_rows", a)
-        if not (isinstance(start, int) and isinstance(count, int)):
-            raise CompileError(f"slice_rows: start {start} and count {count} must be integers")
+        if not (is_integer(start) and is_integer(count)):
+            raise CompileError(f"slice_rows: start {start!r} and count {count!r} must be integers")
         rows, columns = self.nodes[a].shape
         if count < 1:
             raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at "
@@ -141,18 +143,18 @@ class Graph:
         if start < 0 or start + count > rows:
             raise CompileError(f"slice_rows: rows {start} to {start + count - 1} of node {a}, "
                                f"which has rows 0 to {rows - 1}")
-        return self._append("slice", (a,), (count, columns), start=start)
+        return self._add("slice", [a], (count, columns), start=start, count=count)
 
     def argmax(self, a):
         """The index of the first largest value of each row, shape (rows, 1)."""
         self._use("argmax", a)
-        return self._append("argmax", (a,), (self.nodes[a].shape[0], 1))
+        return self._add("argmax", [a], (self.nodes[a].shape[0], 1))
 
     def output(self, a, name):
         """A tensor stored to external memory as `name`."""
         self._use("output", a)
-        return self._append("output", (a,), self.nodes[a].shape,
-                            name=self._new_name("output", name))
+        return self._add("output", [a], self.nodes[a].shape,
+                         name=self._new_name("output", name))
 
     def tag(self, a, name):
         """Give node `a` the tag `name`, by which `ranges` finds it; returns a."""
@@ -160,7 +162,7 @@ class Graph:
         self.tags[a] = name
         return a
 
-    # ---- questions --------------------------------------------------------------------------
+    # ---- questions -------------------------------------------------------------------------------
 
     def consumers(self, a):
         """Ids of the nodes that take node `a` as an operand, in order."""
@@ -170,18 +172,19 @@ class Graph:
         """Whether node `a` is a matmul whose requantizer applies a relu."""
         return any(self.nodes[i].op == "relu" for i in self.consumers(a))
 
-    # ---- building ---------------------------------------------------------------------------
+    # ---- building --------------------------------------------------------------------------------
 
-    def _append(self, op, ins, shape, **attrs):
-        node = Record(id=len(self.nodes), op=op, ins=ins, shape=shape, attrs=attrs, consumers=[])
+    def _add(self, op, ins, shape, **attrs):
+        """Append a node, unchecked; returns its id."""
+        node = Node(len(self.nodes), op, list(ins), shape, attrs)
         for i in ins:
             self.nodes[i].consumers.append(node.id)
         self.nodes.append(node)
         return node.id
 
     def _node(self, operation, a):
-        if not isinstance(a, int) or not 0 <= a < len(self.nodes):
-            raise CompileError(f"{operation}: {a} is not a node; there are {len(self.nodes)}")
+        if not is_integer(a) or not 0 <= a < len(self.nodes):
+            raise CompileError(f"{operation}: {a!r} is not a node; there are {len(self.nodes)}")
         return self.nodes[a]
 
     def _use(self, operation, *ins):
@@ -222,23 +225,52 @@ def check_inputs(g, inputs):
     for name, (rows, columns) in wanted.items():
         if name not in inputs:
             raise CompileError(f"input {name}: missing")
-        value = inputs[name]
-        widths = sorted({len(row) for row in value}) or [0]
-        if len(value) != rows or widths != [columns]:
-            found = (f"{len(value)} x {widths[0]}" if len(widths) == 1 else
-                     f"rows of {' and '.join(map(str, widths))}")
+        shape = shape_of(inputs[name])
+        if shape != (rows, columns):
+            found = "%d x %d" % shape if shape else "uneven or empty rows"
             raise CompileError(f"input {name}: its shape must be {rows} x {columns}, not {found}")
-        if not all(math.isfinite(number) for row in value for number in row):
-            raise CompileError(f"input {name}: every value must be a finite number")
+        check_numbers(f"input {name}", inputs[name])
+
+
+def is_integer(value):
+    """Whether `value` is an integer; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value):
+    """Whether `value` is a real number that a float can hold, and finite."""
+    try:
+        return isinstance(value, (int, float)) and math.isfinite(value)
+    except OverflowError:                       # an integer beyond every float
+        return False
+
+
+def check_numbers(what, rows):
+    """Raise CompileError, naming `what`, where the 2-D list holds no finite number."""
+    for row in rows:
+        for value in row:
+            if not is_number(value):
+                raise CompileError(f"{what}: every value must be a finite number, not "
+                                   f"{value!r:.40}")
 
 
 def is_shape(shape):
     """Whether `shape` is a pair of positive integers."""
     return (isinstance(shape, (tuple, list)) and len(shape) == 2
-            and all(isinstance(size, int) and size >= 1 for size in shape))
+            and all(is_integer(size) and size >= 1 for size in shape))
 
 
-# ---- meaning in floating point ----------------------------------------------------------------
+def shape_of(rows):
+    """(rows, columns) of a list of equally long, non-empty rows; None where it is none."""
+    if not isinstance(rows, (list, tuple)) or not rows:
+        return None
+    if not all(isinstance(row, (list, tuple)) and row for row in rows):
+        return None
+    columns = len(rows[0])
+    return (len(rows), columns) if all(len(row) == columns for row in rows) else None
+
+
+# ---- meaning in floating point -------------------------------------------------------------------
 
 def dot(x, y):
     """The inner product of two rows, rounded once: alike in every order and on every Python (the
@@ -271,19 +303,33 @@ def transpose(rows):
 
 
 def evaluate(g, inputs):
-    """{node id: rows} of graph `g` in floating point, for inputs {name: rows}."""
+    """{node id: rows} of graph `g` in floating point, for inputs {name: rows}.
+
+    Raises CompileError, naming the node, where a value is beyond the largest float.
+    """
     values = {}
     for node in g.nodes:
-        values[node.id] = _evaluate_node(node, [values[i] for i in node.ins], inputs)
+        if node.op == "input":
+            values[node.id] = inputs[node.attrs["name"]]
+        elif node.op == "weight":
+            values[node.id] = node.attrs["array"]
+        else:
+            try:
+                values[node.id] = meaning(node, [values[i] for i in node.ins])
+            except (OverflowError, ValueError):         # of math.fsum
+                raise too_large(node) from None
     return values
 
 
-def _evaluate_node(node, ins, inputs):
+def too_large(node):
+    """The CompileError of a node whose values no float can hold."""
+    return CompileError(f"{node.op} {node.id}: its values are beyond the largest float; give "
+                        "smaller weights or inputs")
+
+
+def meaning(node, ins):
+    """The real-number result (rows) of a node's operation on its operands' rows."""
     attrs = node.attrs
-    if node.op == "input":
-        return inputs[attrs["name"]]
-    if node.op == "weight":
-        return attrs["array"]
     if node.op == "matmul":
         columns = ins[1] if attrs["transpose_b"] else transpose(ins[1])
         return [[attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
@@ -298,7 +344,7 @@ def _evaluate_node(node, ins, inputs):
     if node.op == "concat":
         return ins[0] + ins[1]
     if node.op == "slice":
-        return ins[0][attrs["start"]:attrs["start"] + node.shape[0]]
+        return ins[0][attrs["start"]:attrs["start"] + attrs["count"]]
     if node.op == "argmax":
         return [[float(row.index(max(row)))] for row in ins[0]]
     return ins[0]                               # output

@@ -1,11 +1,11 @@
 """Running a compiled program, and two things to compare it with.
 
-`run` executes the instructions on the reference simulator.  `interpret` computes what they mean,
-node by node in plain integers, without instructions, addresses or buffers.  `stagewise_problems`
+`run` executes the instructions on the reference simulator. `interpret` computes what they mean,
+node by node in plain integers, without instructions, addresses or buffers. `stagewise_problems`
 holds each integer tensor against the real-number meaning of its operation.
 """
 
-from capra_graph import causal_softmax_rows, check_inputs, dot, softmax_row, transpose
+from capra_graph import check_inputs, meaning, transpose
 from ga2_isa import EXT, Machine
 from quant import INT8_MAX, clamp8, quantize, requant
 from softmax_gold import softmax
@@ -19,7 +19,7 @@ def quantize_inputs(P, inputs):
     check_inputs(P.graph, inputs)
     ints = {}
     for name, value in inputs.items():
-        node = P.ext[name].node
+        node = P.ext[name]["node"]
         ints[node] = [[quantize(number, P.scale[node]) for number in row] for row in value]
     return ints
 
@@ -30,37 +30,45 @@ def ext_image(P, inputs):
     tensors = dict(P.constants)
     tensors.update(quantize_inputs(P, inputs))
     for entry in P.ext.values():
-        if entry.kind != "output":
-            flat = [value for row in tensors[entry.node] for value in row]
-            image[entry.addr:entry.addr + len(flat)] = flat
+        if entry["kind"] != "output":
+            flat = [value for row in tensors[entry["node"]] for value in row]
+            image[entry["addr"]:entry["addr"] + len(flat)] = flat
     return image
 
 
-def run(P, inputs, machine=False):
-    """{output name: (ints, floats)}, lists of rows; floats = ints * scale (argmax: the indices).
+def simulate(P, ext):
+    """The simulator after running program `P` on an external memory image of `ext_image`."""
+    return Machine(ext).run(P.code)
 
-    With machine=True: that, and the simulator after the run.
+
+def read_outputs(P, simulator):
+    """{output name: (ints, floats)}, lists of rows, from a simulator that ran `P`.
+
+    floats = ints * scale; those of an argmax are the indices.
     """
-    simulator = Machine(ext_image(P, inputs)).run(P.code)
+    outputs = {}
+    for name, entry in P.ext.items():
+        if entry["kind"] == "output":
+            ints = _rows(simulator.ext, entry["addr"], entry["shape"])
+            scale = P.scale[entry["node"]]
+            factor = 1.0 if scale is None else scale
+            outputs[name] = (ints, [[value * factor for value in row] for row in ints])
+    return outputs
+
+
+def run(P, inputs, machine=False):
+    """What read_outputs returns, for inputs {name: rows}; with machine=True the simulator, too.
+
+    The chapter's form of ext_image, simulate and read_outputs in a row.
+    """
+    simulator = simulate(P, ext_image(P, inputs))
     outputs = read_outputs(P, simulator)
     return (outputs, simulator) if machine else outputs
 
 
 def run_image(P, ext):
-    """What `run` returns, for an external memory image made by `ext_image`."""
-    return read_outputs(P, Machine(ext).run(P.code))
-
-
-def read_outputs(P, simulator):
-    """{output name: (ints, floats)} from the external memory of a machine that ran `P`."""
-    outputs = {}
-    for name, entry in P.ext.items():
-        if entry.kind == "output":
-            ints = _rows(simulator.ext, entry.addr, entry.shape)
-            scale = P.scale[entry.node]
-            factor = 1.0 if scale is None else scale
-            outputs[name] = (ints, [[value * factor for value in row] for row in ints])
-    return outputs
+    """What read_outputs returns, for an image of `ext_image`."""
+    return read_outputs(P, simulate(P, ext))
 
 
 def read_tensor(P, machine, i):
@@ -73,7 +81,7 @@ def _rows(memory, address, shape):
     return [memory[address + r * columns:address + (r + 1) * columns] for r in range(rows)]
 
 
-# ---- the meaning in integers ------------------------------------------------------------------
+# ---- the meaning in integers ---------------------------------------------------------------------
 
 def interpret(P, inputs):
     """{node id: rows of integers}: what every tensor of program `P` holds, without its code."""
@@ -100,16 +108,15 @@ def _interpret_node(P, node, ins):
                 for row in seen]
     if node.op == "add":
         one, two = (_rescale(rows, pair) for rows, pair in zip(ins, constants))
-        return [[clamp8(p + q) for p, q in zip(*rows)] for rows in zip(one, two)]
-    if node.op == "relu":
-        return [[max(0, value) for value in row] for row in ins[0]]
+        total = [[clamp8(p + q) for p, q in zip(*rows)] for rows in zip(one, two)]
+        return _rescale(total, constants[2])
     if node.op == "concat":
         return ins[0] + ins[1]
     if node.op == "slice":
-        return ins[0][node.attrs["start"]:node.attrs["start"] + node.shape[0]]
+        return ins[0][node.attrs["start"]:node.attrs["start"] + node.attrs["count"]]
     if node.op == "argmax":
         return [[row.index(max(row))] for row in ins[0]]
-    return ins[0]                               # output
+    return ins[0]                               # output, and a relu: the matmul has applied it
 
 
 def _dot(row, column):
@@ -122,21 +129,25 @@ def _rescale(rows, constants):
     return [[requant(value, *constants) for value in row] for row in rows]
 
 
-# ---- the integers against real numbers --------------------------------------------------------
+# ---- the integers against real numbers -----------------------------------------------------------
 
 def stagewise_problems(P, ints):
     """Sentences on tensors that are off the real-number meaning of their operation.
 
-    ints: {node id: rows}, as from `interpret`.  Every matmul and softmax must be within 1 level of
-    the operation on its dequantized operands, every add within 2 (two roundings and a sum).
+    ints: {node id: rows}, as from `interpret`. Every matmul and softmax must be within 1 level of
+    the operation on its dequantized operands, every add within 2 (two roundings and a sum) of the
+    levels its sum is made in.
     """
     problems = []
     for node in P.graph.nodes:
         if node.op not in ("matmul", "softmax", "causal_softmax", "add"):
             continue
         ins = [[[value * P.scale[i] for value in row] for row in ints[i]] for i in node.ins]
-        allowed = 2 if node.op == "add" else 1
-        for r, (got, real) in enumerate(zip(ints[node.id], _real_rows(P, node, ins))):
+        allowed = 2 * _made_in(P.params[node.id][2]) if node.op == "add" else 1
+        reals = meaning(node, ins)
+        if P.graph.fused_relu(node.id):
+            reals = [[max(0.0, value) for value in row] for row in reals]
+        for r, (got, real) in enumerate(zip(ints[node.id], reals)):
             for c, (level, number) in enumerate(zip(got, real)):
                 exact = max(-INT8_MAX, min(INT8_MAX, number / P.scale[node.id]))
                 if abs(level - exact) > allowed:
@@ -145,15 +156,6 @@ def stagewise_problems(P, ints):
     return problems
 
 
-def _real_rows(P, node, ins):
-    if node.op == "softmax":
-        return [softmax_row(row) for row in ins[0]]
-    if node.op == "causal_softmax":
-        return causal_softmax_rows(ins[0], node.attrs["first"])
-    if node.op == "add":
-        return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
-    columns = ins[1] if node.attrs["transpose_b"] else transpose(ins[1])
-    real = [[node.attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
-    if P.graph.fused_relu(node.id):
-        real = [[max(0.0, value) for value in row] for row in real]
-    return real
+def _made_in(constants):
+    """Levels of an add's result in one level of the scale its sum is made in."""
+    return constants[0] / 2 ** constants[1] if constants else 1

@@ -64,7 +64,8 @@ def check_case(case, bound, stagewise):
     results = []
     for inputs in case.fresh:
         meant = capra.interpret(kept, inputs)
-        outputs, machine = capra.run(kept, inputs, machine=True)
+        machine = capra.simulate(kept, capra.ext_image(kept, inputs))
+        outputs = capra.read_outputs(kept, machine)
         if capra.run(reused, inputs) != outputs:
             problems.append("(a) outputs differ with reuse of the scratchpad")
         problems += not_interpreted(kept, outputs, machine, meant)
@@ -73,7 +74,7 @@ def check_case(case, bound, stagewise):
         results.append((outputs, capra.evaluate(case.graph, inputs)))
     worst = 0.0
     for name, entry in kept.ext.items():
-        if entry.kind == "output":
+        if entry["kind"] == "output":
             error = relative_error(kept, name, results)
             worst = max(worst, error)
             if not error <= bound:
@@ -86,8 +87,9 @@ def not_interpreted(P, outputs, machine, meant):
     """Checks (b) and (c): sentences on tensors that differ from the interpreter's."""
     problems = []
     for name, (ints, _) in outputs.items():
-        if ints != meant[P.ext[name].node]:
-            problems.append(f"(b) output {name} is {ints}, interpreted {meant[P.ext[name].node]}")
+        wanted = meant[P.ext[name]["node"]]
+        if ints != wanted:
+            problems.append(f"(b) output {name} is {ints}, interpreted {wanted}")
     for node in P.graph.nodes:
         held = "nowhere"
         if node.id in P.address:
@@ -100,12 +102,12 @@ def not_interpreted(P, outputs, machine, meant):
 def relative_error(P, name, results):
     """The largest deviation of output `name` over its largest absolute value, all runs together.
 
-    results: (outputs, floating-point rows by node id) of each run.  The deviation of an argmax is
+    results: (outputs, floating-point rows by node id) of each run. The deviation of an argmax is
     what the number it chose falls short of its row's largest: a near tie may go either way.
     """
     deviation = 0.0
     size = 0.0
-    source = P.graph.nodes[P.graph.nodes[P.ext[name].node].ins[0]]
+    source = P.graph.nodes[P.graph.nodes[P.ext[name]["node"]].ins[0]]
     for outputs, real in results:
         got, wanted = outputs[name][1], real[source.id]
         numbers = wanted

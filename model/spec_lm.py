@@ -16,12 +16,12 @@ import math
 import random
 
 import capra
-from capra_graph import mv, softmax_row, transpose
+from capra_graph import is_number, mv, softmax_row, transpose
 from capra_scales import largest
 from ga2_isa import cycle_counts
 from tiny_lm import (D, V, append_to_cache, argmax, check_context, check_count, check_model,
                      check_starts, check_token, f_next, feed_forward, float_generate,
-                     is_number, outputs, project, step_inputs)
+                     outputs, project, step_inputs)
 
 DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
 

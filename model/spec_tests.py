@@ -178,7 +178,7 @@ def verifier_means_it():
     out = capra.run(P, inputs)
     meant = capra.interpret(P, inputs)
     for name, (ints, _) in out.items():
-        if ints != meant[P.ext[name].node]:
+        if ints != meant[P.ext[name]["node"]]:
             yield f"verifier_means_it: output {name} differs from the interpreter's"
 
     logits, k, v = float_steps(mdl, SHARP_BLOCK, kc, vc)

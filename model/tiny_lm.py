@@ -11,7 +11,7 @@ import math
 import random
 
 import capra
-from capra_graph import dot, mv, softmax_row
+from capra_graph import dot, is_integer, is_number, mv, shape_of, softmax_row
 from capra_scales import largest
 from ga2_isa import K_MAX
 
@@ -73,7 +73,7 @@ def check_model(mdl):
         if name not in mdl:
             raise ValueError(f"the model has no matrix {name}; it takes {', '.join(SHAPES)}")
         matrix = mdl[name]
-        if not (is_list(matrix, rows) and all(is_list(row, columns) for row in matrix)):
+        if shape_of(matrix) != (rows, columns):
             raise ValueError(f"matrix {name} of the model must be {rows} rows of {columns} numbers")
         for row in matrix:
             for value in row:
@@ -82,22 +82,9 @@ def check_model(mdl):
                                      "must be a finite number")
 
 
-def is_list(value, length):
-    """Whether `value` is a list or tuple of `length` entries."""
-    return isinstance(value, (list, tuple)) and len(value) == length
-
-
-def is_number(value):
-    """Whether `value` is a real number that a float can hold, and finite."""
-    try:
-        return isinstance(value, (int, float)) and math.isfinite(value)
-    except OverflowError:                       # an integer beyond every float
-        return False
-
-
 def is_count(value):
     """Whether `value` is an integer of 0 or more; True and False are none."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return is_integer(value) and value >= 0
 
 
 def check_count(what, value):

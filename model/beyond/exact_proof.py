@@ -120,26 +120,26 @@ def outputs(P, terms, inputs):
     """{output name: rows of terms} of program `P` for inputs {name: rows of terms}."""
     ext = [ZERO] * EXT
     for name, entry in P.ext.items():
-        if entry.kind == "weight":
-            rows = [[terms.number("int", word) for word in row] for row in P.constants[entry.node]]
-        elif entry.kind == "input":
+        if entry["kind"] == "weight":
+            rows = [[terms.number("int", word) for word in row] for row in P.constants[entry["node"]]]
+        elif entry["kind"] == "input":
             rows = inputs[name]
         else:
             continue
         flat = [word for row in rows for word in row]
-        ext[entry.addr:entry.addr + len(flat)] = flat
+        ext[entry["addr"]:entry["addr"] + len(flat)] = flat
     after = execute(P.code, ext, terms)
     results = {}
     for name, entry in P.ext.items():
-        if entry.kind == "output":
-            rows, columns = entry.shape
-            results[name] = [after[entry.addr + r * columns:][:columns] for r in range(rows)]
+        if entry["kind"] == "output":
+            rows, columns = entry["shape"]
+            results[name] = [after[entry["addr"] + r * columns:][:columns] for r in range(rows)]
     return results
 
 
 def block_inputs(P, terms, c, m, cache):
     """The inputs of a step or verifier: x of positions c .. c + m - 1, and c cached rows."""
-    columns = P.ext["x"].shape[1]
+    columns = P.ext["x"]["shape"][1]
     inputs = {"x": [[terms.number("x", position, column) for column in range(columns)]
                     for position in range(c, c + m)]}
     if c:
@@ -180,14 +180,14 @@ def other_scales(P, first, where):
     """Sentences on tensors of `P` that cross the host in other steps than in `first`."""
     return [f"{where}: the scale of {name} is not that of the step at position 0"
             for name, source in CROSSING.items()
-            if name in P.ext and P.scale[P.ext[name].node] != first.scale[first.ext[source].node]]
+            if name in P.ext and P.scale[P.ext[name]["node"]] != first.scale[first.ext[source]["node"]]]
 
 
 def not_returning(P):
     """Sentences on integers that keys or values do not keep on their way through the host."""
     problems = []
     for name in ("k_new", "v_new"):
-        scale = P.scale[P.ext[name].node]
+        scale = P.scale[P.ext[name]["node"]]
         lost = [q for q in range(-INT8_MAX, INT8_MAX + 1) if quantize(q * scale, scale) != q]
         if lost:
             problems.append(f"{name}: {lost[0]} in steps of {scale} comes back from the host as "

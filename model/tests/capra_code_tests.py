@@ -173,7 +173,7 @@ class Loading(unittest.TestCase):
         y = g.input("y", (2, 2))
         g.output(y, "second")
         P = capra.compile_graph(g, [{"x": [[1, 2, 3]], "y": [[1, 2], [3, 4]]}])
-        layout = {name: (e.addr, e.shape, e.node, e.kind) for name, e in P.ext.items()}
+        layout = {name: (e["addr"], e["shape"], e["node"], e["kind"]) for name, e in P.ext.items()}
         self.assertEqual(layout, {"x": (0, (1, 3), x, "input"), "w": (3, (1, 2), w, "weight"),
                                   "y": (5, (2, 2), y, "input"), "first": (9, (1, 1), 2, "output"),
                                   "second": (10, (2, 2), 5, "output")})
@@ -292,15 +292,15 @@ class Running(unittest.TestCase):
     def test_an_input_of_another_shape(self):
         self.refused("input x: its shape must be 2 x 3, not 1 x 3", {"x": [[1, 2, 3]]})
         self.refused("input x: its shape must be 2 x 3, not 2 x 2", {"x": [[1, 2], [3, 4]]})
-        self.refused("input x: its shape must be 2 x 3, not 0 x 0", {"x": []})
+        self.refused("input x: its shape must be 2 x 3, not uneven or empty rows", {"x": []})
 
     def test_an_input_of_uneven_rows(self):
-        self.refused("input x: its shape must be 2 x 3, not rows of 2 and 3",
+        self.refused("input x: its shape must be 2 x 3, not uneven or empty rows",
                      {"x": [[1, 2, 3], [4, 5]]})
 
     def test_an_input_that_is_not_finite(self):
-        for value in (math.nan, math.inf, -math.inf):
-            self.refused("input x: every value must be a finite number",
+        for value in (math.nan, math.inf, -math.inf, 10 ** 400, "3", None):
+            self.refused("input x: every value must be a finite number, not " f"{value!r:.40}",
                          {"x": [[1, 2, 3], [4, 5, value]]})
 
 
@@ -334,6 +334,69 @@ class Stagewise(unittest.TestCase):
             return g.add(x, x)
         self.assertEqual(self.problems(build, 2), [])
         self.assertEqual(len(self.problems(build, 3)), 1)
+
+
+class EdgesOfAFloat(unittest.TestCase):
+    """Numbers whose products, sums or steps no float can hold."""
+
+    def refused(self, message, x, w, scale=1.0):
+        g = capra.Graph()
+        g.output(g.matmul(g.input("x", (1, 2)), g.weight("w", w), scale=scale), "o")
+        with self.assertRaises(CompileError) as caught:
+            capra.compile_graph(g, [{"x": [x]}])
+        self.assertEqual(str(caught.exception), message)
+
+    def test_a_step_too_small(self):
+        self.refused("plan_scales: the largest value of node 1 (weight) is 5e-324, too small to "
+                     "divide into 127 steps; give larger numbers or zeros", [1, 1], [[5e-324], [0]])
+
+    def test_values_too_large(self):
+        message = ("matmul 2: its values are beyond the largest float; give smaller weights or "
+                   "inputs")
+        for x, w, scale in (([1e308, 1e308], [[1], [1]], 1.0),          # OverflowError of fsum
+                            ([1e308, 1e308], [[10], [-10]], 1.0),       # inf - inf
+                            ([1e308, 0], [[1], [1]], 10.0),             # inf
+                            ([1e308, 0], [[10], [1]], 1.0)):
+            self.refused(message, x, w, scale)
+
+    def test_a_sum_too_large(self):
+        g = capra.Graph()
+        g.add(g.input("x", (1, 1)), g.input("y", (1, 1)))
+        with self.assertRaises(CompileError) as caught:
+            capra.compile_graph(g, [{"x": [[1e308]], "y": [[1e308]]}])
+        self.assertEqual(str(caught.exception), "add 2: its values are beyond the largest float; "
+                                                "give smaller weights or inputs")
+
+
+class WideSums(unittest.TestCase):
+    """A sum in front of a softmax keeps what its operands hold beyond the softmax's own range."""
+
+    def outputs(self, x, y):
+        g = capra.Graph()
+        total = g.add(g.input("x", (1, 2)), g.input("y", (1, 2)))
+        g.output(total, "sum")
+        g.output(g.softmax(total), "p")
+        P = capra.compile_graph(g, [{"x": [x], "y": [y]}])
+        inputs = {"x": [x], "y": [y]}
+        meant = capra.interpret(P, inputs)
+        out = capra.run(P, inputs)
+        for name in ("sum", "p"):
+            self.assertEqual(out[name][0], meant[P.ext[name]["node"]])
+        self.assertEqual(capra.stagewise_problems(P, meant), [])
+        return P, out
+
+    def test_operands_that_nearly_cancel(self):
+        P, out = self.outputs([20, -20], [-16, 16])
+        for got, real in zip(out["sum"][1][0], (4, -4)):
+            self.assertLessEqual(abs(got - real), 20 / 127 + 1 / 16)
+        self.assertGreater(out["p"][1][0][0], 0.99)
+        self.assertEqual(P.notes, [])
+        self.assertEqual([ins["op"] for ins in P.code].count("RQ"), 3)  # y, the sum, the softmax
+
+    def test_operands_within_the_softmaxs_range_are_added_in_its_steps(self):
+        P, _ = self.outputs([7, -7], [-3, 3])
+        self.assertEqual(P.params[2][2], None)
+        self.assertEqual([ins["op"] for ins in P.code].count("RQ"), 3)  # x, y, the softmax
 
 
 class Determinism(unittest.TestCase):

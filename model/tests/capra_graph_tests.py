@@ -41,7 +41,7 @@ class Shapes(unittest.TestCase):
     def test_nodes_say_what_they_are(self):
         g = graph_of((2, 64), (64, 1))
         node = g.nodes[g.matmul(0, 1, scale=0.5)]
-        self.assertEqual((node.id, node.op, node.ins), (2, "matmul", (0, 1)))
+        self.assertEqual((node.id, node.op, node.ins), (2, "matmul", [0, 1]))
         self.assertEqual(node.attrs, {"transpose_b": False, "scale": 0.5})
 
     def test_a_tag_returns_its_node(self):
@@ -108,13 +108,13 @@ class Refusals(unittest.TestCase):
                      lambda: Graph().input("x", (0, 3)))
 
     def test_a_weight_that_is_no_matrix(self):
-        for array in ([], [[]], [[1, 2], [3]]):
+        for array in ([], [[]], [[1, 2], [3]], 5, None, "ab", [1, 2], ["ab", "cd"], {"a": 1}):
             self.refused("weight w: the array must be a list of equally long, non-empty rows",
                          lambda: Graph().weight("w", array))
 
     def test_a_weight_that_is_not_finite(self):
-        for value in (math.nan, math.inf):
-            self.refused("weight w: every value must be a finite number",
+        for value in (math.nan, math.inf, 10 ** 400, "3", None):
+            self.refused("weight w: every value must be a finite number, not " f"{value!r:.40}",
                          lambda: Graph().weight("w", [[1.0, value]]))
 
     def test_a_name_that_is_taken(self):
@@ -161,9 +161,9 @@ class Refusals(unittest.TestCase):
 
     def test_a_node_that_is_not_there(self):
         g = graph_of((2, 2))
-        for node in (1, -1, "a"):
-            self.refused(f"softmax: {node} is not a node; there are 1", lambda: g.softmax(node))
-            self.refused(f"tag: {node} is not a node; there are 1", lambda: g.tag(node, "t"))
+        for node in (1, -1, "a", True, None):
+            self.refused(f"softmax: {node!r} is not a node; there are 1", lambda: g.softmax(node))
+            self.refused(f"tag: {node!r} is not a node; there are 1", lambda: g.tag(node, "t"))
 
     def test_indices(self):
         for name, operation in (("softmax", lambda g, i: g.softmax(i)),

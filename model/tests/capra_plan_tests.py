@@ -171,6 +171,21 @@ class Notes(unittest.TestCase):
                          ["node 0 (input): values up to 10 saturate at 7.938"])
 
 
+class Vanishing(unittest.TestCase):
+    def notes(self, op, x, y):
+        g = Graph()
+        getattr(g, op)(g.input("x", (1, 2)), g.input("y", (1, 2)))
+        return capra.plan_scales(g, [{"x": [x], "y": [y]}])[1]
+
+    def test_values_below_half_a_step_vanish(self):
+        self.assertEqual(self.notes("concat_rows", [1, 3], [1000, -1000]),
+                         ["node 0 (input): values up to 3 vanish; a step is 7.874"])
+
+    def test_what_a_step_can_tell_from_zero_and_zeros_need_no_note(self):
+        self.assertEqual(self.notes("concat_rows", [1, 4], [1000, -1000]), [])
+        self.assertEqual(self.notes("concat_rows", [0, 0], [1000, -1000]), [])
+
+
 class Calibration(unittest.TestCase):
     def test_nothing_to_measure_is_refused(self):
         g = Graph()
@@ -188,7 +203,7 @@ class Calibration(unittest.TestCase):
                 ({}, "input x: missing"),
                 ({"x": [[1, 2]], "y": [[1]]}, "input y: the program has no such input; it takes x"),
                 ({"x": [[1]]}, "input x: its shape must be 1 x 2, not 1 x 1"),
-                ({"x": [[nan, 1]]}, "input x: every value must be a finite number")):
+                ({"x": [[nan, 1]]}, "input x: every value must be a finite number, not nan")):
             with self.assertRaises(CompileError) as caught:
                 capra.compile_graph(g, [sample])
             self.assertEqual(str(caught.exception), message)

@@ -109,7 +109,7 @@ def check_rule(seeds):
     for seed in seeds:
         case = causal_graph(seed)
         P = capra.compile_graph(case.graph, case.calib, reuse=False, ranges=case.ranges)
-        _, machine = capra.run(P, case.fresh[0], machine=True)
+        machine = capra.simulate(P, capra.ext_image(P, case.fresh[0]))
         for node in case.graph.nodes:
             if node.op != "causal_softmax":
                 continue

@@ -5,11 +5,11 @@ exact_lm_tests so named.
 """
 
 import unittest
+from dataclasses import replace
 
 import paths
 import exact_proof
 import spec_tests
-from capra_graph import Record
 from exact_lm_tests import PLAN_RUN, ROWS, STARTS, models, new_chip, plain_rows
 from exact_proof import SHAPES
 from fast_lm import FastChip
@@ -84,7 +84,7 @@ class Proof(unittest.TestCase):
                 code = list(P.code)
                 place = max(i for i, ins in enumerate(code) if ins["op"] == name)
                 code[place] = {**code[place], letter: code[place][letter] ^ 1}
-                chip.plan.programs[build_verify, 4, 4] = Record(**{**P, "code": code})
+                chip.plan.programs[build_verify, 4, 4] = replace(P, code=code)
                 self.assertNotEqual(exact_proof.unproved(chip, [(4, 4)], 8), [])
         chip.plan.programs[build_verify, 4, 4] = P
         self.assertEqual(exact_proof.unproved(chip, [(4, 4)], 8), [])
@@ -95,7 +95,7 @@ class Proof(unittest.TestCase):
         code = list(P.code)
         place = max(i for i, ins in enumerate(code) if ins["op"] == "AMAX")
         code[place] = {**code[place], "c": code[place]["c"] - 1}
-        chip.plan.programs[build_verify, 3, 4] = Record(**{**P, "code": code})
+        chip.plan.programs[build_verify, 3, 4] = replace(P, code=code)
         self.assertEqual(
             exact_proof.unproved(chip, [(4, 3)], 7),
             ["3 rows behind 4: tok of row 2 is not what the step at position 6 computes"])
@@ -103,8 +103,9 @@ class Proof(unittest.TestCase):
     def test_a_cache_in_other_steps_is_found(self):
         chip = new_chip(make_model("random", 1))
         P = chip._vprog(4, 2)
-        kc = P.ext["kc"].node
-        chip.plan.programs[build_verify, 2, 4] = Record(**{**P, "scale": {**P.scale, kc: 2 * P.scale[kc]}})
+        kc = P.ext["kc"]["node"]
+        chip.plan.programs[build_verify, 2, 4] = replace(
+            P, scale={**P.scale, kc: 2 * P.scale[kc]})
         self.assertEqual(exact_proof.unproved(chip, [(4, 2)], 6),
                          ["2 rows behind 4: the scale of kc is not that of the step at position 0"])
 
@@ -131,7 +132,7 @@ class TermsAndNumbers(unittest.TestCase):
         terms = exact_proof.Terms()
         inputs = exact_proof.block_inputs(P, terms, 0, len(toks), {})
         block = exact_proof.outputs(P, terms, inputs)
-        scale = P.scale[P.ext["x"].node]
+        scale = P.scale[P.ext["x"]["node"]]
         x = [[quantize(value, scale) for value in mdl["E"][tok]] for tok in toks]
         numbers = numbers_of(terms, x)
         for name in ROWS:
