@@ -305,7 +305,7 @@ def transpose(rows):
 def evaluate(g, inputs):
     """{node id: rows} of graph `g` in floating point, for inputs {name: rows}.
 
-    Raises CompileError, naming the node, where a value is beyond the largest float.
+    Raises CompileError as `meaning` does.
     """
     values = {}
     for node in g.nodes:
@@ -314,10 +314,7 @@ def evaluate(g, inputs):
         elif node.op == "weight":
             values[node.id] = node.attrs["array"]
         else:
-            try:
-                values[node.id] = meaning(node, [values[i] for i in node.ins])
-            except (OverflowError, ValueError):         # of math.fsum
-                raise too_large(node) from None
+            values[node.id] = meaning(node, [values[i] for i in node.ins])
     return values
 
 
@@ -328,11 +325,17 @@ def too_large(node):
 
 
 def meaning(node, ins):
-    """The real-number result (rows) of a node's operation on its operands' rows."""
+    """The real-number result (rows) of a node's operation on its operands' rows.
+
+    Raises CompileError, naming the node, where a product's sum is beyond the largest float.
+    """
     attrs = node.attrs
     if node.op == "matmul":
         columns = ins[1] if attrs["transpose_b"] else transpose(ins[1])
-        return [[attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
+        try:
+            return [[attrs["scale"] * dot(row, column) for column in columns] for row in ins[0]]
+        except (OverflowError, ValueError):     # a partial sum past every float, or inf - inf
+            raise too_large(node) from None
     if node.op == "softmax":
         return [softmax_row(row) for row in ins[0]]
     if node.op == "causal_softmax":

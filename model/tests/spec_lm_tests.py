@@ -196,8 +196,10 @@ class Amount(unittest.TestCase):
     def test_a_block_shape_that_calibration_never_met_is_noted(self):
         mdl = make_model()
         chip = spec_lm.SpecChip(mdl, spec_lm.make_draft(mdl, 0), 4, 1, starts=(0,))
-        self.assertEqual(chip._vprog(2, 2).notes, [])
-        self.assertEqual(chip._vprog(3, 2).notes, [
+        def notes(c, m):
+            return [note for note in chip._vprog(c, m).notes if note.startswith("no calibration")]
+        self.assertEqual(notes(2, 2), [])
+        self.assertEqual(notes(3, 2), [
             "no calibration run met 2 rows behind 3 cached ones: calibrated on plain runs of 5 "
             "tokens from 1 starts"])
 

@@ -177,7 +177,7 @@ class ChipTests(unittest.TestCase):
                          "multiplies at most 64 (end the run at 64 tokens)")
 
     def test_a_start_that_is_no_token_is_refused(self):
-        for start in (16, -1, 3.0, "3"):
+        for start in (16, -1, 3.0, "3", True, None):
             for generate in (self.chip.generate,
                              lambda start, n: tiny_lm.float_generate(self.model, start, n)):
                 with self.assertRaises(ValueError) as caught:
@@ -185,8 +185,46 @@ class ChipTests(unittest.TestCase):
                 self.assertEqual(str(caught.exception),
                                  f"start {start!r} is not a token; tokens are 0 to 15")
 
+    def test_a_number_of_tokens_that_is_no_count_is_refused(self):
+        for n in (-1, 2.0, True, "2"):
+            for generate in (self.chip.generate,
+                             lambda start, n: tiny_lm.float_generate(self.model, start, n)):
+                with self.assertRaises(ValueError) as caught:
+                    generate(0, n)
+                self.assertEqual(str(caught.exception), f"n = {n!r} must be an integer, 0 or more")
+
     def test_no_tokens_are_no_programs(self):
         self.assertEqual(self.chip.generate(7, 0), ([7], []))
+
+
+class Models(unittest.TestCase):
+    """One check of a model, wherever one comes in."""
+
+    def refused(self, message, change):
+        mdl = tiny_lm.make_model("random", 1)
+        change(mdl)
+        for use in (lambda: tiny_lm.float_generate(mdl, 0, 1), lambda: tiny_lm.Chip(mdl, 1)):
+            with self.assertRaises(ValueError) as caught:
+                use()
+            self.assertEqual(str(caught.exception), message)
+
+    def test_a_matrix_that_is_missing(self):
+        for name in tiny_lm.SHAPES:
+            self.refused(f"the model has no matrix {name}; it takes E, Wq, Wk, Wv, Wo, W1, W2, "
+                         "Wout", lambda mdl: mdl.pop(name))
+
+    def test_a_matrix_of_another_shape(self):
+        for array in ([[0.0] * 16] * 15, [[0.0] * 15] * 16, [[0.0] * 16] * 15 + [[0.0]], [], 5,
+                      None, "W2", [[]] * 16):
+            self.refused("matrix Wo of the model must be 16 rows of 16 numbers",
+                         lambda mdl: mdl.update(Wo=array))
+
+    def test_an_entry_that_is_no_finite_number(self):
+        for value in (math.nan, math.inf, "0.5", None, 10 ** 400):
+            def put(mdl):
+                mdl["W1"][3][7] = value
+            self.refused(f"matrix W1 of the model holds {value!r:.40}; every entry must be a "
+                         "finite number", put)
 
 
 if __name__ == "__main__":
