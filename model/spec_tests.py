@@ -1,6 +1,6 @@
 """Tests of spec_lm: five checks, each able to fail (tools/mut_ch16.py breaks spec_lm and looks).
 
-check_all() -> a list of problems, empty when all is well.  The checks, in the chapter's order:
+check_all() -> a list of problems, empty when all is well. The checks, in the chapter's order:
 
 1. block_equals_steps      the masked block is the single step, one token at a time
 2. exact_in_floating_point the tokens are the target's for every draft, and the books balance
@@ -28,7 +28,7 @@ def check_all():
     return [problem for check in CHECKS for problem in check()]
 
 
-# ---- 1 -----------------------------------------------------------------------------------------
+# ---- 1 -------------------------------------------------------------------------------------------
 
 def block_equals_steps():
     """float_block equals float_step one token at a time, to 1e-9."""
@@ -70,7 +70,7 @@ def distance(A, B):
     return max(abs(p - q) for rows in zip(A, B) for p, q in zip(*rows))
 
 
-# ---- 2 -----------------------------------------------------------------------------------------
+# ---- 2 -------------------------------------------------------------------------------------------
 
 def exact_in_floating_point():
     """Tokens equal the plain ones for every draft, and the books balance."""
@@ -203,7 +203,7 @@ def step_parts(mdl, toks, kc, vc):
         yield parts
 
 
-# ---- 5 -----------------------------------------------------------------------------------------
+# ---- 5 -------------------------------------------------------------------------------------------
 
 def rule_through_the_chip():
     """16 tokens of the structured model through the chip's loop follow the rule for every draft."""

@@ -1,4 +1,4 @@
-"""Does everything come out as the chapter prints it, and as it is recorded in out/?  (`make check`)
+"""Does everything come out as the chapter prints it, and as it is recorded in out/? (`make check`)
 
     python3 tools/ch16_check.py [--all] [--only NAME ...] [--out DIR]
 
@@ -60,7 +60,7 @@ DRAWN = ("run", "example_a", "example_b")       # what the figures are drawn fro
 NEEDS_RTL = ("ch16_run.json", "ch16_run_out.txt", "fig16_3.svg")
 
 
-# ---- the chapter's tables: where they are printed, and the same shape from our JSON -------------
+# ---- the chapter's tables: where they are printed, and the same shape from our JSON --------------
 
 RUN_COLUMNS = ("tokens_equal", "accepted", "proposed", "blocks", "programs", "rtl_cycles",
                "speedup")
@@ -176,7 +176,7 @@ TABLES = (
 )
 
 
-# ---- run the scripts ---------------------------------------------------------------------------
+# ---- run the scripts -----------------------------------------------------------------------------
 
 def regenerate(names, folder, recorded, rtl=True):
     """Run the scripts into the folder; yields a sentence for each that fails.
@@ -205,7 +205,7 @@ def regenerate(names, folder, recorded, rtl=True):
             yield f"{file} ended with exit status {status}:\n{indented(output.splitlines()[-12:])}"
 
 
-# ---- compare -----------------------------------------------------------------------------------
+# ---- compare -------------------------------------------------------------------------------------
 
 def compare(names, fresh, recorded, printed, rtl=True):
     """Yield (what, equal, total, differences) per table and file of the scripts named.
@@ -300,7 +300,7 @@ def diff(name, old, new):
     return lines
 
 
-# ---- the report --------------------------------------------------------------------------------
+# ---- the report ----------------------------------------------------------------------------------
 
 def report(results, failures, not_checked):
     """(lines, whether all is well) from what `compare` and `regenerate` found."""

@@ -38,7 +38,7 @@ SHOWN = 5                                       # logits of each row
 COUNTERS = ("cycles", "matrix", "dma", "vector", "instructions")
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure():
     """All numbers of the example, as they go into the JSON file."""
@@ -83,7 +83,7 @@ def trace(mdl, Wd, target, draft):
 
 
 def agreeing(guesses, choice):
-    """How many guesses in front are what the target chose: by definition, not by the loop's rule."""
+    """How many guesses in front are what the target chose."""
     return max(a for a in range(len(guesses) + 1) if guesses[:a] == choice[:a])
 
 
@@ -137,7 +137,7 @@ def causality():
             for block in CHANGED]
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def report(data):
     """Everything that is printed."""
@@ -208,7 +208,7 @@ def spaced(tokens):
     return " ".join(str(token) for token in tokens)
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments(argv)

@@ -40,7 +40,7 @@ CURVE_COST = 0.05                               # the c for which the best k is 
 CURVE_GUESSES = range(1, 17)                    # among these
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure():
     """(plain, grid): what `measure_point` returns for None; and {(noise, k): what it returns}."""
@@ -72,7 +72,7 @@ def measure_point(point):
     }
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 def make_rows(plain, grid):
     """All numbers of the example, as they go into the JSON file."""
@@ -158,7 +158,7 @@ def curve(a, c):
             "speedup": [round(value, 3) for value in speedup]}
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def report(data):
     """Everything that is printed."""
@@ -224,7 +224,7 @@ def cell(value, form):
     return "-" if value is None else form.format(value)
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments(argv)

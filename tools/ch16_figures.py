@@ -33,7 +33,7 @@ STYLES = tuple(zip((BLUE, GREEN, ORANGE, PURPLE, VERMILION), svg.MARKERS,
                    ("none", "9 3", "3 3", "9 3 3 3", "14 4")))
 
 
-# ---- 16.1 --------------------------------------------------------------------------------------
+# ---- 16.1 ----------------------------------------------------------------------------------------
 
 CELL = 46                                       # width of a token's box
 BOX = 34                                        # its height
@@ -116,7 +116,7 @@ def draw_block_legend(picture, x, y):
         x += width
 
 
-# ---- 16.2 --------------------------------------------------------------------------------------
+# ---- 16.2 ----------------------------------------------------------------------------------------
 
 def mask(data):
     """Which of the cached rows and of the block's own rows each row of the block sees."""
@@ -173,7 +173,7 @@ def draw_mask_row(picture, left, y, size, i, row, cached, columns):
                  f"slice {first} \u2026 {first + count - 1}: {count} keys", size=SMALL)
 
 
-# ---- 16.3 --------------------------------------------------------------------------------------
+# ---- 16.3 ----------------------------------------------------------------------------------------
 
 def runs(rows):
     """A bar for the cycles of each of the seven runs."""
@@ -206,7 +206,7 @@ def runs(rows):
     return picture
 
 
-# ---- 16.4 --------------------------------------------------------------------------------------
+# ---- 16.4 ----------------------------------------------------------------------------------------
 
 def block_cost(data):
     """One verifier block against the single steps it stands for, stacked by unit."""
@@ -263,7 +263,7 @@ def draw_unit_legend(picture, x, y, bars, fills):
             picture.text(column + 26, y + 22 * (i + 1), f"{parts[unit]:,}", size=SMALL)
 
 
-# ---- 16.5 and 16.6 -----------------------------------------------------------------------------
+# ---- 16.5 and 16.6 -------------------------------------------------------------------------------
 
 Line = namedtuple("Line", "name k speedup best_k")
 
@@ -332,7 +332,7 @@ def draw_lines(picture, lines, tick):
                          anchor="middle", halo=True)
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 FIGURES = (
     ("fig16_1", EXAMPLE_A, blocks),

@@ -29,7 +29,7 @@ HEADER = ("run", "tokens equal", "accepted", "proposed", "blocks", "tokens/block
 WAVES = ("structured: k=3 noise 0", {"kind": "verify", "c": 4, "m": 4})
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure(run):
     """(tokens, stats or None, log) of one run on the simulated chip."""
@@ -47,7 +47,7 @@ def measure_and_record(run):
     return tokens, stats, log, [record(entry) for entry in log]
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 def make_rows(measured, rtl):
     """The table's rows, one per run; rtl: {simulator: counters of each program of all runs}."""
@@ -79,7 +79,7 @@ def make_rows(measured, rtl):
     return rows
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def table(rows):
     """The rows as text; "-" where there is nothing to count or divide."""
@@ -102,7 +102,7 @@ def check_lines(problems):
             for name, found in problems.items()]
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments(argv)

@@ -3,8 +3,8 @@
     python3 tools/mut_ch16.py [--list] [--only N ...] [--json] [--out DIR]
 
 Nineteen mutants of spec_lm, each against the five checks of spec_tests.check_all(), one by one in
-their order up to the first problem, so that the check that caught it is named.  Further mutants,
-which are not counted, also meet the tests in spec_lm_tests.  Results go to out/mut_ch16.txt and
+their order up to the first problem, so that the check that caught it is named. Further mutants,
+which are not counted, also meet the tests in spec_lm_tests. Results go to out/mut_ch16.txt and
 .json; the last line is `19 of 19 caught`.
 """
 
@@ -93,8 +93,8 @@ MUTANTS = (
 )
 
 
-# Not among the chapter's nineteen.  The twentieth passes all five checks: no draft can change a
-# token.  The rest are faults in the host loop, the draft and the books that the nineteen leave out.
+# Not among the chapter's nineteen. The twentieth passes all five checks: no draft can change a
+# token. The rest are faults in the host loop, the draft and the books that the nineteen leave out.
 FURTHER = tuple(mutant._replace(further=True) for mutant in (
     Mutant(FILE, "count[t][j] += 1",
            "count[j][t] += 1",

@@ -3,7 +3,7 @@
     python3 tools/mut_ch16_compiler.py [--list] [--only N ...] [--json] [--out DIR]
 
 Every mutant of Capra runs against the random graphs around slices, the slices that must be refused
-and the random graphs without slices, in this order, up to the first problem.  Results go to
+and the random graphs without slices, in this order, up to the first problem. Results go to
 out/mut_ch16_compiler.txt and .json; the last line is `10 of 10 caught`.
 """
 

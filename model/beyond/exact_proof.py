@@ -1,21 +1,21 @@
 """The argument of exact_lm carried out by machine: programs run on symbols, for all inputs at once.
 
 In this simulation a word of memory holds a term instead of a number: a word of the input x at a
-position, an integer of a weight, or what an instruction makes of other terms.  Equal terms are one
+position, an integer of a weight, or what an instruction makes of other terms. Equal terms are one
 computation on one set of inputs, so where the outputs of two programs are equal terms, they are
 equal integers, whatever tokens are fed.
 
-    steps   The plain step at position 0, 1, 2, .. runs first.  Its cache is the key and value terms
+    steps   The plain step at position 0, 1, 2, .. runs first. Its cache is the key and value terms
             of the steps before it.
     blocks  The verifier for m rows behind c cached ones runs on the x of positions c .. c + m - 1
-            and the steps' cache.  Row i's logits, token, key and value must be the terms of the
+            and the steps' cache. Row i's logits, token, key and value must be the terms of the
             step at c + i.
-    host    Between programs the cache is kept in floating point.  The scales of x, kc, k_new, vc
+    host    Between programs the cache is kept in floating point. The scales of x, kc, k_new, vc
             and v_new must be alike in all programs, and each of the 255 integers must come back
             from the host as itself.
 
-`unproved` returns the faults.  Where there are none, a verifier's row is the plain step's, bit for
-bit, for every sequence of tokens, cached or guessed.  The programs must mean on the chip what they
+`unproved` returns the faults. Where there are none, a verifier's row is the plain step's, bit for
+bit, for every sequence of tokens, cached or guessed. The programs must mean on the chip what they
 mean here: exact_proof_tests compares terms with the simulator, rtl_tests the simulator with the
 Verilog.
 """
@@ -43,7 +43,7 @@ class Terms:
         ("sm", column, scores ..)               the probability of that column
         ("vadd", a, b)
         ("amax", words ..)
-    A sum leaves out where a is the integer 0.  Requantizing 0, or with mantissa 0, gives 0.
+    A sum leaves out where a is the integer 0. Requantizing 0, or with mantissa 0, gives 0.
     """
 
     def __init__(self):
@@ -121,7 +121,8 @@ def outputs(P, terms, inputs):
     ext = [ZERO] * EXT
     for name, entry in P.ext.items():
         if entry["kind"] == "weight":
-            rows = [[terms.number("int", word) for word in row] for row in P.constants[entry["node"]]]
+            weight = P.constants[entry["node"]]
+            rows = [[terms.number("int", word) for word in row] for row in weight]
         elif entry["kind"] == "input":
             rows = inputs[name]
         else:
@@ -178,9 +179,12 @@ def unproved(chip, shapes, length=K_MAX):
 
 def other_scales(P, first, where):
     """Sentences on tensors of `P` that cross the host in other steps than in `first`."""
+    def scale(program, name):
+        return program.scale[program.ext[name]["node"]]
+
     return [f"{where}: the scale of {name} is not that of the step at position 0"
             for name, source in CROSSING.items()
-            if name in P.ext and P.scale[P.ext[name]["node"]] != first.scale[first.ext[source]["node"]]]
+            if name in P.ext and scale(P, name) != scale(first, source)]
 
 
 def not_returning(P):

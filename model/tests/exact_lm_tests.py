@@ -1,6 +1,6 @@
 """Tests of exact_lm: the speculative chip's integers and tokens are the plain chip's own.
 
-check_all() -> a list of problems, empty when all is well.  Its parts:
+check_all() -> a list of problems, empty when all is well. Its parts:
 
 1. check_rows       a verifier's logits, token, keys and values are the single steps', as integers
 2. check_constants  weights, scales and requantizers are alike in every shape, and the plan's
@@ -41,7 +41,7 @@ def check_all():
             for problem in check()]
 
 
-# ---- models and drafts -------------------------------------------------------------------------
+# ---- models and drafts ---------------------------------------------------------------------------
 
 def models():
     """{name: model}: without a rule, with sharp attention, with a rule, with ties everywhere."""
@@ -84,7 +84,7 @@ def host_drafts(plain):
     yield "random", lambda tokens: lambda _: R.randrange(V)
 
 
-# ---- 1: rows, in integers ----------------------------------------------------------------------
+# ---- 1: rows, in integers ------------------------------------------------------------------------
 
 def plain_rows(chip, toks):
     """{output: (integer rows, float rows)} of single steps over any tokens `toks`, on the chip."""
@@ -122,7 +122,7 @@ def check_rows(seeds=range(1), shapes=8):
                            f"{output} is not that of the single steps")
 
 
-# ---- 2: constants ------------------------------------------------------------------------------
+# ---- 2: constants --------------------------------------------------------------------------------
 
 def expected_scales(plan):
     """{tag: scale} by the compiler's rules: a sum's range covers its operands'."""
@@ -169,7 +169,7 @@ def constants(P):
     return found
 
 
-# ---- 3: the host's cache -----------------------------------------------------------------------
+# ---- 3: the host's cache -------------------------------------------------------------------------
 
 def check_host():
     """Every int8, as a float in steps of any scale, quantizes back to itself."""
@@ -184,7 +184,7 @@ def check_host():
                 yield f"check_host: {q} in steps of {scale} does not come back as {q}"
 
 
-# ---- 4: tokens ---------------------------------------------------------------------------------
+# ---- 4: tokens -----------------------------------------------------------------------------------
 
 def check_tokens(share=2, starts=(0, 9, 5)):
     """Tokens are the plain chip's and the books balance: every model, k and draft; starts in turn.
@@ -215,7 +215,7 @@ def wrong_run(chip, start, n, k, plain, draft_after=None):
         yield f"{rule} does not hold in {stats}"
 
 
-# ---- tests -------------------------------------------------------------------------------------
+# ---- tests ---------------------------------------------------------------------------------------
 
 class Exact(unittest.TestCase):
     """check_all() by parts."""

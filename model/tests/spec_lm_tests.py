@@ -1,8 +1,8 @@
 """Tests of speculate: faults that real implementations of speculative decoding had.
 
-spec_tests holds the chapter's five checks.  Here the target is scripted: its choice is a formula of
+spec_tests holds the chapter's five checks. Here the target is scripted: its choice is a formula of
 all tokens it was given, and its cache rows say which token they belong to, so that a dropped,
-doubled or stale row shows at once.  The draft is scripted, too: it agrees for exactly as many
+doubled or stale row shows at once. The draft is scripted, too: it agrees for exactly as many
 guesses as a test asks for, block by block.
 
 failures() runs these tests for tools/mut_ch16.py.

@@ -1,11 +1,11 @@
-"""Are the speculative chip's tokens the chip's own?  Scales per shape, and one plan for all shapes.
+"""Are the speculative chip's tokens the chip's own? Scales per shape, and one plan for all shapes.
 
     python3 tools/beyond/ch16_exact.py [--quick] [--sim icarus|verilator|both|none] [--out DIR]
 
 The chapter's scheme calibrates every program shape on its own (spec_lm.SpecChip, tiny_lm.Chip); the
-remedy gives all shapes one plan (exact_lm.ExactChip).  Both decode the same runs.
+remedy gives all shapes one plan (exact_lm.ExactChip). Both decode the same runs.
 
-1. grid    32 targets, all 16 starts, ten pairs of a draft and k, 20 tokens.  Tokens are compared
+1. grid    32 targets, all 16 starts, ten pairs of a draft and k, 20 tokens. Tokens are compared
            with the scheme's own plain tokens; under one plan, so are the logits of every token.
 2. slice   Random targets 1 to 24, starts 0, 5, 9, k = 1 and 3, draft noise 0, 32 tokens.
 3. float   How far the tokens of the grid are those of floating point.
@@ -52,7 +52,7 @@ MEASURES = {"grid": exact_runs.measure_runs, "slice": exact_runs.measure_runs,
             "tags": exact_runs.measure_tags, "proof": exact_runs.measure_proof}
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure(item):
     """What a worker does: one target of a part, or one proof."""
@@ -85,7 +85,7 @@ def measure_all(quick):
     return parts, results
 
 
-# ---- the Verilog -------------------------------------------------------------------------------
+# ---- the Verilog ---------------------------------------------------------------------------------
 
 def replayed_runs(results, count):
     """`count` rows of the slice: EXAMPLE, then runs that differ under scales per shape,
@@ -127,7 +127,7 @@ def replay(runs, sims):
                      for row in runs]}
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 def summary(rows):
     """Counts over some runs."""
@@ -197,7 +197,7 @@ def make_rows(parts, results):
     }
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def share(count, runs):
     return f"{100 * count / runs:.1f} %"
@@ -287,7 +287,7 @@ def format_all(rows, not_checked):
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
-# ---- write -------------------------------------------------------------------------------------
+# ---- write ---------------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments(argv)

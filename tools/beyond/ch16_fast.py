@@ -7,7 +7,7 @@
 2. The two-token draft beside the bigram on random model 1, and what its answers cost on the chip.
 3. Cycles per token against the context, to the longest the chip can attend to, and past it.
 
-Every program executed is replayed on the RTL.  Writes ch16_fast.json (all numbers), ch16_fast.txt
+Every program executed is replayed on the RTL. Writes ch16_fast.json (all numbers), ch16_fast.txt
 (what it prints) and ch16_fast.svg (part 1 as bars) into the folder out/.
 """
 
@@ -42,7 +42,7 @@ WINDOW = 8                                      # tokens of one line of part 3: 
 TOO_MANY = 15                                   # guesses the scratchpad cannot hold at its end
 
 
-# ---- the limit ---------------------------------------------------------------------------------
+# ---- the limit -----------------------------------------------------------------------------------
 
 def floor(m):
     """Cycles that no program for a block of m rows goes below on this hardware.
@@ -59,7 +59,7 @@ def floor(m):
 def product_floor(m, inner, columns):
     """Cycles of m rows times a weight of inner x columns.
 
-    An MM of M rows costs M * (inner + N + 1) and a part that does not depend on M.  The first adds
+    An MM of M rows costs M * (inner + N + 1) and a part that does not depend on M. The first adds
     up to the same however m is cut into tiles, so the fewest tiles are cheapest; columns likewise.
     """
     return sum(busy(min(TILE, m - row), inner, min(TILE, columns - column))
@@ -73,7 +73,7 @@ def busy(M, inner, N):
     return cycle_counts(tile + halt)[0] - cycle_counts(halt)[0]
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 class Programs:
     """The programs executed, each kept once with the memory it ran on."""
@@ -209,7 +209,7 @@ def refusal(function, *arguments):
     raise AssertionError(f"{function.__name__}{arguments} was not refused")
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 def make_rows(results, counters):
     """Part 1, a dict per run of one model; counters: by program number."""
@@ -280,7 +280,7 @@ def ways(result):
     return cycles
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def format_text(data):
     """What is printed."""
@@ -340,7 +340,7 @@ def context_table(lines):
                              + [f"{line[form]:,.0f}" for form in forms] for line in lines])
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments("Measure what makes the decoder faster.", argv)

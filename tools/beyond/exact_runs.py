@@ -1,6 +1,6 @@
 """The same runs under both schemes: the parts of ch16_exact that take time.
 
-Scales per shape: tiny_lm.Chip and spec_lm.SpecChip, calibrated by the chapter.  One plan: exact_lm.
+Scales per shape: tiny_lm.Chip and spec_lm.SpecChip, calibrated by the chapter. One plan: exact_lm.
 A part of the study is all runs of `targets` by `pairs` (a draft and k) by `starts`, n tokens each.
 """
 
@@ -18,7 +18,7 @@ DRAFT_SEED = 1
 PROOF_RUN = 24                                  # tokens of the runs behind a proved plan
 
 
-# ---- targets and drafts ------------------------------------------------------------------------
+# ---- targets and drafts --------------------------------------------------------------------------
 
 def make_target(name):
     """A model by its name: "random 7", "structured" or "sharp"."""
@@ -35,7 +35,7 @@ def make_draft(mdl, name):
     return spec_lm.make_draft(mdl, int(name.split()[1]), DRAFT_SEED)
 
 
-# ---- decoding many runs ------------------------------------------------------------------------
+# ---- decoding many runs --------------------------------------------------------------------------
 
 class Decoder:
     """A chip that decodes many runs: it checks every program once and asks once for every guess.
@@ -104,7 +104,7 @@ def spec_decoder(chip, ready=None):
     return Decoder(chip.m, chip._vprog, chip, ready)
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure_runs(target, part):
     """A row per run of the target under both schemes."""
