@@ -23,8 +23,8 @@ from quant import INT8_MAX, multiplier, quantize
 from softmax_gold import ONE
 
 __all__ = ["CompileError", "Graph", "Node", "Program", "compile_graph", "evaluate", "ext_image",
-           "interpret", "plan_scales", "read_outputs", "read_tensor", "run", "run_image", "simulate",
-           "stagewise_problems"]
+           "interpret", "plan_scales", "read_outputs", "read_tensor", "run", "run_image",
+           "simulate", "stagewise_problems"]
 
 ZERO = (0, 0)                                   # (mantissa, shift) that requantize any word to 0
 SAME_SCALE = 1e-9                               # scales closer than this ratio need no requantizing

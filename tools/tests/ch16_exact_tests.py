@@ -1,4 +1,4 @@
-"""Tests of tools/beyond/ch16_exact.py and exact_runs.py: what they count, and that they run the chips."""
+"""Tests of the study ch16_exact and of exact_runs: what they count, and that they run the chips."""
 
 import json
 import unittest

@@ -22,7 +22,8 @@ TOOLS = cli.ROOT / "tools"
 ENVIRONMENTS = ({"PYTHONHASHSEED": "0", "LC_ALL": "C"},
                 {"PYTHONHASHSEED": "1", "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"})
 # Example B on three points of its grid, the files the same in all else.
-SHORT_B = ("import sys; sys.path.insert(0, sys.argv[1]); import paths, cli; import ch16_example_b as b; "
+SHORT_B = ("import sys; sys.path.insert(0, sys.argv[1]); "
+           "import paths, cli; import ch16_example_b as b; "
            "b.NOISES = (0, 3, 4); b.GUESSES = (3,); "
            "sys.exit(cli.run(lambda: b.main(['--out', sys.argv[2]])))")
 

@@ -1,4 +1,4 @@
-"""Tests of README.md: every command runs, every name is where it says, every artefact is written."""
+"""Tests of README.md: every command runs, every name is there, every artefact is written."""
 
 import os
 import re
@@ -15,7 +15,8 @@ import cli
 README = (cli.ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ("README.md", "rtl/README.md", "model/ANSWERS.md", "model/beyond/README.md")
 COMMAND = re.compile(r"(?:make|python3)(?: [\w./=-]+)+|make")
-NAMED = re.compile(r"`((?:model|rtl|tb|tools)/[\w./]+\.(?:py|v|md|json))`((?::? ?,? ?`[A-Za-z_]\w*`)*)")
+NAMED = re.compile(r"`((?:model|rtl|tb|tools)/[\w./]+\.(?:py|v|md|json))`"
+                   r"((?::? ?,? ?`[A-Za-z_]\w*`)*)")
 
 # Commands that take minutes, or run the tests themselves: what stands for them here.
 SHORTER = {
