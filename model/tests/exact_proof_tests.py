@@ -6,11 +6,13 @@ exact_lm_tests so named.
 
 import unittest
 from dataclasses import replace
+from unittest import mock
 
 import paths
 import exact_proof
 import spec_tests
 from exact_lm_tests import PLAN_RUN, ROWS, STARTS, models, new_chip, plain_rows
+from exact_lm import build_step
 from exact_proof import SHAPES
 from fast_lm import FastChip
 from ga2_isa import EXT, Machine, s8
@@ -108,6 +110,27 @@ class Proof(unittest.TestCase):
             P, scale={**P.scale, kc: 2 * P.scale[kc]})
         self.assertEqual(exact_proof.unproved(chip, [(4, 2)], 6),
                          ["2 rows behind 4: the scale of kc is not that of the step at position 0"])
+
+
+    def test_a_plain_step_with_a_cache_in_other_steps_is_found(self):
+        chip = new_chip(make_model("random", 1))
+        P = chip.plan.step(4)
+        for name, i in (("k_new", P.ext["k_new"]["node"]), ("vc", P.ext["vc"]["node"])):
+            chip.plan.programs[build_step, 4] = replace(P, scale={**P.scale, i: 2 * P.scale[i]})
+            faults = exact_proof.unproved(chip, [], 5)
+            self.assertIn(f"the step at position 3: the scale of {name} is not that of the step "
+                          "at position 0", faults)
+
+    def test_an_integer_that_does_not_come_back_from_the_host_is_found(self):
+        chip = new_chip(make_model("random", 1))
+        P = chip.plan.step(1)
+        one_off = lambda x, scale: quantize(x, scale) + (quantize(x, scale) == 5)
+        self.assertEqual(exact_proof.not_returning(P), [])
+        with mock.patch.object(exact_proof, "quantize", one_off):
+            faults = exact_proof.unproved(chip, [], 1)
+        scales = {name: P.scale[P.ext[name]["node"]] for name in ("k_new", "v_new")}
+        self.assertEqual(faults, [f"{name}: 5 in steps of {scale} comes back from the host as 6"
+                                  for name, scale in scales.items()])
 
 
 class TermsAndNumbers(unittest.TestCase):

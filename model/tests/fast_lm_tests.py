@@ -23,8 +23,8 @@ import spec_tests
 from adaptive_lm import Adaptive, AdaptiveChip, chance, planner, play
 from capra_graph import mv
 from exact_lm import ExactChip
-from fast_lm import FastChip, clipped, decode, fixed
-from ga2_isa import build, cycle_counts
+from fast_lm import FastChip, build_batched, clipped, compile_draft_table, decode, fixed
+from ga2_isa import Machine, build, cycle_counts
 from pair_lm import PairChip, make_pair_draft, pair_tables
 from tiny_lm import V, argmax, float_generate, make_model, step_inputs
 
@@ -208,6 +208,54 @@ class Exact(unittest.TestCase):
         self.assertIsNot(fast._vprog(0, 2), exact._vprog(0, 2))
 
 
+class Logs(unittest.TestCase):
+    """What a log holds is what ran: each entry, run again, gives the answer the host used."""
+
+    def test_every_entry_replays_to_its_answer(self):
+        mdl = make_model("random", 2)
+        exact = ExactChip(mdl, spec_lm.make_draft(mdl, 0, 1), 12, 3)
+        for chip in (exact, FastChip(mdl, exact.Wd, 12, 3, share=exact),
+                     FastChip(mdl, exact.Wd, 12, 3, share=exact, table=False),
+                     PairChip(mdl, 12, 3, share=exact)):
+            tokens, _, log = chip.generate(4, 12)
+            kinds = {entry["kind"] for entry in log}
+            self.assertIn("verify", kinds)
+            self.assertTrue(kinds & {"draft", "table"})
+            for entry in list(log):             # asking again adds to it
+                after = Machine(entry["ext"]).run(entry["code"]).ext
+                if entry["kind"] == "verify":
+                    tok = chip._vprog(entry["c"], entry["m"]).ext["tok"]["addr"]
+                    self.assertEqual(after[tok], tokens[entry["c"] + 1])
+                elif entry["kind"] == "table":
+                    tok = compile_draft_table(mdl, exact.Wd).ext["tok"]["addr"]
+                    self.assertEqual(after[tok:tok + V], [exact.draft(t) for t in range(V)])
+                elif "last" in entry:
+                    tok = chip.draft_program(entry["before"]).ext["tok"]["addr"]
+                    self.assertEqual(after[tok], chip.ask(entry["before"], entry["last"]))
+
+    def test_every_chip_refuses_the_same_starts_and_counts(self):
+        mdl = make_model("random", 2)
+        Wd = spec_lm.make_draft(mdl, 0, 1)
+        for make in (lambda *rest: ExactChip(mdl, Wd, *rest),
+                     lambda *rest: FastChip(mdl, Wd, *rest), lambda *rest: PairChip(mdl, *rest)):
+            for rest, message in (
+                    ((4, 1, ()), "there is no start to calibrate on; give at least one token"),
+                    ((4, 1, (3, 16)), "start 16 is not a token; tokens are 0 to 15"),
+                    ((-1, 1), "n = -1 must be an integer, 0 or more"),
+                    ((4, -1), "k = -1 must be an integer, 0 or more"),
+                    ((4, True), "k = True must be an integer, 0 or more")):
+                with self.assertRaises(ValueError) as caught:
+                    make(*rest)
+                self.assertEqual(str(caught.exception), message)
+            chip = make(4, 1, (0,))
+            for start, n, message in ((True, 2, "start True is not a token; tokens are 0 to 15"),
+                                      (0, -2, "n = -2 must be an integer, 0 or more")):
+                for generate in (chip.generate, chip.plain):
+                    with self.assertRaises(ValueError) as caught:
+                        generate(start, n)
+                    self.assertEqual(str(caught.exception), message)
+
+
 class Cycles(unittest.TestCase):
     """Figures of a cost model that was made without these programs."""
 
@@ -263,6 +311,11 @@ class Limits(unittest.TestCase):
                          "multiplies at most 64 (end the run at 64 tokens)",
                          self.chip.generate, 0, n)
             self.assertEqual(self.chip.log, [])
+
+    def test_a_block_past_it_is_refused_where_its_graph_is_built(self):
+        self.refused("token 66: its attention would sum over 66 rows of values; the chip "
+                     "multiplies at most 64 (end the run at 64 tokens)",
+                     build_batched, 4, 62, make_model())
 
     def test_a_block_the_scratchpad_has_no_room_for_names_its_tokens(self):
         self.refused("tokens 49 to 64: a temporary of matmul 15 needs 1024 words of scratchpad; "
