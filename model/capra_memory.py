@@ -1,8 +1,8 @@
 """Where each tensor lies, and for how long.
 
-One buffer per tensor, except views.  A view names another tensor's buffer and an offset in words: a
+One buffer per tensor, except views. A view names another tensor's buffer and an offset in words: a
 concatenation's parts lie in its result, a fused relu's matmul in the relu's place, a slice in its
-source.  Buffers take turns in the scratchpad through a first-fit allocator.
+source. Buffers take turns in the scratchpad through a first-fit allocator.
 """
 
 from collections import namedtuple

@@ -3,15 +3,15 @@
     plain_graph(seed)   every operation but the slice
     slice_graph(seed)   slices of every kind of tensor, feeding every kind of operation
 
-Both return a Case.  A Maker adds the tensors and keeps four rules in mind:
+Both return a Case. A Maker adds the tensors and keeps four rules in mind:
 
-1. Sizes.  It knows each tensor's rough size (root mean square) and picks the factors of a product
+1. Sizes. It knows each tensor's rough size (root mean square) and picks the factors of a product
    so that the result is near 1: small enough for softmax's fixed scale, large enough to be seen.
-2. Pins.  Tensors that share their numbers share a scale, and softmax fixes it; groups with
+2. Pins. Tensors that share their numbers share a scale, and softmax fixes it; groups with
    different pins are never joined, nor numbers near 1 with probabilities, whose scale ends at 1.
-3. Rows differ.  The rows of an input or weight have different sizes, so that a wrong row shows, or
+3. Rows differ. The rows of an input or weight have different sizes, so that a wrong row shows, or
    the scale of a few rows in place of their source's.
-4. Ranges.  Calibration's numbers lie at the ends of their intervals, the fresh ones anywhere
+4. Ranges. Calibration's numbers lie at the ends of their intervals, the fresh ones anywhere
    inside, so that these hardly ever leave the ranges measured.
 """
 
@@ -61,7 +61,7 @@ def slice_graph(seed):
 
 
 class Maker:
-    """A graph in the making.  Every method that adds a tensor returns its node id."""
+    """A graph in the making. Every method that adds a tensor returns its node id."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -75,7 +75,7 @@ class Maker:
         self.pool = []                          # tensors that may be operands
         self.placed = set()                     # parts of a concatenation
 
-    # ---- tensors ------------------------------------------------------------------------------
+    # ---- tensors ---------------------------------------------------------------------------------
 
     def input(self, rows, columns=None, size=1.0):
         """A new input; one in four is tagged and given a range, a little too large."""

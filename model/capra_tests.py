@@ -29,7 +29,7 @@ BOUND = 0.16                                    # relative error of a plain grap
 SLICE_BOUND = 0.40                              # of a slice graph's, whose rows differ in size
 
 
-# ---- random graphs ------------------------------------------------------------------------------
+# ---- random graphs -------------------------------------------------------------------------------
 
 def check_many(seeds, bound=BOUND):
     """(problems, worst relative error) of plain graphs, by checks (a) to (e)."""
@@ -132,7 +132,7 @@ def largest(rows):
     return max(abs(value) for row in rows for value in row)
 
 
-# ---- graphs that must be refused ----------------------------------------------------------------
+# ---- graphs that must be refused -----------------------------------------------------------------
 
 def check_errors():
     """Bad graphs that were accepted."""

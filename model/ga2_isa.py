@@ -61,9 +61,8 @@ FIELD_MAX = {letter: (1 << width) - 1 for letter, (_, width) in FIELDS.items()}
 # An operand sits in `width` bits of field `letter`, from bit `low` of the field, and is low..high.
 Operand = namedtuple("Operand", "name letter low width least most")
 Instruction = namedtuple("Instruction", "name opcode unit operands busy spans")
-# A span is a range of memory an instruction touches: operand, memory, first word, last word, and
-# whether it is written.
-Span = namedtuple("Span", "operand memory first last written")
+# A span is a range of memory an instruction touches, the destination last in its list.
+Span = namedtuple("Span", "operand memory first last")
 
 
 def _address(name, letter):
@@ -79,12 +78,12 @@ def _bits(name, letter, width=None, low=0):
     return Operand(name, letter, low, width, 0, (1 << width) - 1)
 
 
-def _vector(operand, memory, first, length, written=False):
-    return Span(operand, memory, first, first + length - 1, written)
+def _vector(operand, memory, first, length):
+    return Span(operand, memory, first, first + length - 1)
 
 
-def _matrix(operand, first, rows, stride, columns, written=False):
-    return Span(operand, "scratchpad", first, first + (rows - 1) * stride + columns - 1, written)
+def _matrix(operand, first, rows, stride, columns):
+    return Span(operand, "scratchpad", first, first + (rows - 1) * stride + columns - 1)
 
 
 def _mm_spans(o):
@@ -94,12 +93,12 @@ def _mm_spans(o):
         b_span = _matrix("B", o["B"], o["K"], o["ldb"], o["N"])
     return (_matrix("A", o["A"], o["M"], o["lda"], o["K"]),
             b_span,
-            _matrix("dst", o["dst"], o["M"], o["ldc"], o["N"], written=True))
+            _matrix("dst", o["dst"], o["M"], o["ldc"], o["N"]))
 
 
 def _unary_spans(o):
     return (_vector("src", "scratchpad", o["src"], o["len"]),
-            _vector("dst", "scratchpad", o["dst"], o["len"], written=True))
+            _vector("dst", "scratchpad", o["dst"], o["len"]))
 
 
 def _mm_busy(o, lat):
@@ -116,13 +115,13 @@ _TABLE = (
         (_address("dst", "a"), _address("src", "b"), _count("len", "c")),
         lambda o, lat: o["len"] + lat + 1,
         lambda o: (_vector("src", "external memory", o["src"], o["len"]),
-                   _vector("dst", "scratchpad", o["dst"], o["len"], written=True))),
+                   _vector("dst", "scratchpad", o["dst"], o["len"]))),
     Instruction(
         "ST", 2, "dma",
         (_address("src", "a"), _address("dst", "b"), _count("len", "c")),
         lambda o, lat: o["len"] + 2,
         lambda o: (_vector("src", "scratchpad", o["src"], o["len"]),
-                   _vector("dst", "external memory", o["dst"], o["len"], written=True))),
+                   _vector("dst", "external memory", o["dst"], o["len"]))),
     Instruction(
         "MM", 3, "matrix",
         (_address("dst", "a"), _address("A", "b"), _address("B", "c"),
@@ -148,13 +147,13 @@ _TABLE = (
         lambda o, lat: 2 * o["len"] + 2,
         lambda o: (_vector("src1", "scratchpad", o["src1"], o["len"]),
                    _vector("src2", "scratchpad", o["src2"], o["len"]),
-                   _vector("dst", "scratchpad", o["dst"], o["len"], written=True))),
+                   _vector("dst", "scratchpad", o["dst"], o["len"]))),
     Instruction(
         "AMAX", 7, "vector",
         (_address("dst", "a"), _address("src", "b"), _count("len", "c")),
         lambda o, lat: o["len"] + 3,
         lambda o: (_vector("src", "scratchpad", o["src"], o["len"]),
-                   _vector("dst", "scratchpad", o["dst"], 1, written=True))),
+                   _vector("dst", "scratchpad", o["dst"], 1))),
 )
 INSTRUCTIONS = {row.name: row for row in _TABLE}
 BY_OPCODE = {row.opcode: row for row in _TABLE}

@@ -95,171 +95,133 @@ class Meaning(unittest.TestCase):
         self.check(lambda g: g.output(0, "o"), [[1, 2]], [[1, 2]])
 
 
+NO_MATRIX = "weight w: the array must be a list of equally long, non-empty rows"
+TAKEN = "the name is already taken in this graph"
+TWICE = "a tensor cannot be in two places"
+UNDER_RELU = "matmul 1 feeds a relu, which replaces its values; use the relu's node"
+VIEW = "node 2 is a slice, a view of rows that lie elsewhere; it would have to be copied"
+ONE, FLAT, TALL = [(2, 2)], [(1, 2)], [(4, 2), (1, 2)]
+
+# {what is refused: (shapes of the inputs a, b, c, operations of which the last is refused, words)}
+REFUSED = {
+    "an empty input": (
+        [], lambda g: g.input("x", (0, 3)),
+        "input x: shape (0, 3) must be two integers of 1 or more"),
+    "an input of a taken name": (ONE, lambda g: g.input("a", (1, 1)), f"input a: {TAKEN}"),
+    "a weight of a taken name": (ONE, lambda g: g.weight("a", [[1]]), f"weight a: {TAKEN}"),
+    "an output of a taken name": (ONE, lambda g: g.output(0, "a"), f"output a: {TAKEN}"),
+    "inner dimensions that differ": (
+        [(2, 3), (4, 3)], lambda g: g.matmul(0, 1),
+        "matmul: 2 x 3 and 4 x 3 do not fit: inner dimensions 3 and 4"),
+    "inner dimensions that differ, transposed": (
+        [(2, 3), (3, 4)], lambda g: g.matmul(0, 1, transpose_b=True),
+        "matmul: 2 x 3 and 3 x 4 transposed do not fit: inner dimensions 3 and 4"),
+    "an inner dimension over 64": (
+        [(1, 65), (65, 1)], lambda g: g.matmul(0, 1),
+        "matmul: 1 x 65 and 65 x 1 has inner dimension 65; the chip multiplies at most 64"),
+    "a sum of different shapes": (
+        [(2, 3), (3, 2)], lambda g: g.add(0, 1),
+        "add: 2 x 3 and 3 x 2 differ; both must have one shape"),
+    "a concatenation of different widths": (
+        [(2, 3), (2, 4)], lambda g: g.concat_rows(0, 1),
+        "concat_rows: 2 x 3 and 2 x 4 have 3 and 4 columns; both must have one width"),
+    "an output as an operand": (
+        ONE, lambda g: (g.output(0, "o"), g.softmax(1)),
+        "softmax: node 1 is output; what it stores cannot be an operand"),
+    "a row that sees nothing": (
+        [(2, 4)], lambda g: g.causal_softmax(0, 0),
+        "causal_softmax: row 0 of node 0 would see 0 columns; it must see at least one"),
+    "a row that sees more than there is": (
+        [(2, 4)], lambda g: (g.causal_softmax(0, 3), g.causal_softmax(0, 4)),
+        "causal_softmax: row 1 would see columns 0 to 4 of node 0, which has columns 0 to 3"),
+    "a relu of an input": (
+        ONE, lambda g: g.relu(0),
+        "relu: its input is node 0, input; only a matmul's requantizer can apply it"),
+    "a relu of a softmax": (
+        ONE, lambda g: g.relu(g.softmax(0)),
+        "relu: its input is node 1, softmax; only a matmul's requantizer can apply it"),
+    "a relu of a matmul with another consumer": (
+        ONE, lambda g: (g.output(g.matmul(0, 0), "o"), g.relu(1)),
+        "relu: matmul 1 also feeds node 2, which needs the values before the relu"),
+    "a softmax of a matmul with a relu": (
+        ONE, lambda g: (g.relu(g.matmul(0, 0)), g.softmax(1)), f"softmax: {UNDER_RELU}"),
+    "an output of a matmul with a relu": (
+        ONE, lambda g: (g.relu(g.matmul(0, 0)), g.output(1, "o")), f"output: {UNDER_RELU}"),
+    "a second relu": (
+        ONE, lambda g: (g.relu(g.matmul(0, 0)), g.relu(1)), f"relu: {UNDER_RELU}"),
+    "a first part of two concatenations": (
+        FLAT * 3, lambda g: (g.concat_rows(0, 1), g.concat_rows(0, 2)),
+        f"concat_rows: node 0 already is a part of node 3; {TWICE}"),
+    "a second part of two concatenations": (
+        FLAT * 3, lambda g: (g.concat_rows(0, 1), g.concat_rows(2, 1)),
+        f"concat_rows: node 1 already is a part of node 3; {TWICE}"),
+    "a part twice": (
+        FLAT, lambda g: g.concat_rows(0, 0),
+        f"concat_rows: node 0 already is a part of node 1; {TWICE}"),
+    "a slice in front in a concatenation": (
+        TALL, lambda g: g.concat_rows(g.slice_rows(0, 0, 2), 1), f"concat_rows: {VIEW}"),
+    "a slice behind in a concatenation": (
+        TALL, lambda g: g.concat_rows(1, g.slice_rows(0, 0, 2)), f"concat_rows: {VIEW}"),
+    "a relu of a slice": (
+        TALL, lambda g: g.relu(g.slice_rows(0, 0, 2)),
+        "relu: node 2 is a slice, a view; a relu would have to copy it"),
+}
+
+
 class Refusals(unittest.TestCase):
-    def refused(self, message, operation):
-        with self.assertRaises(CompileError) as caught:
-            operation()
+    def refused(self, message, operation, *arguments, **options):
+        with self.assertRaises(CompileError, msg=message) as caught:
+            operation(*arguments, **options)
         self.assertEqual(str(caught.exception), message)
 
-    # ---- leaves
+    def test_bad_graphs_fail_where_they_are_built(self):
+        for what, (shapes, build, message) in REFUSED.items():
+            with self.subTest(what):
+                self.refused(message, build, graph_of(*shapes))
 
-    def test_an_empty_input(self):
-        self.refused("input x: shape (0, 3) must be two integers of 1 or more",
-                     lambda: Graph().input("x", (0, 3)))
+    def test_what_lies_just_inside_the_limits_is_taken(self):
+        g = graph_of((1, 64), (64, 1), (4, 2))
+        g.matmul(0, 1)
+        g.slice_rows(2, 0, 4)
+        g.slice_rows(2, 3, 1)
 
     def test_a_weight_that_is_no_matrix(self):
         for array in ([], [[]], [[1, 2], [3]], 5, None, "ab", [1, 2], ["ab", "cd"], {"a": 1}):
-            self.refused("weight w: the array must be a list of equally long, non-empty rows",
-                         lambda: Graph().weight("w", array))
+            self.refused(NO_MATRIX, Graph().weight, "w", array)
 
     def test_a_weight_that_is_not_finite(self):
         for value in (math.nan, math.inf, 10 ** 400, "3", None):
-            self.refused("weight w: every value must be a finite number, not " f"{value!r:.40}",
-                         lambda: Graph().weight("w", [[1.0, value]]))
-
-    def test_a_name_that_is_taken(self):
-        g = graph_of((1, 1))
-        self.refused("input a: the name is already taken in this graph",
-                     lambda: g.input("a", (1, 1)))
-        self.refused("weight a: the name is already taken in this graph",
-                     lambda: g.weight("a", [[1]]))
-        self.refused("output a: the name is already taken in this graph", lambda: g.output(0, "a"))
-
-    # ---- shapes
-
-    def test_inner_dimensions_that_differ(self):
-        g = graph_of((2, 3), (4, 3))
-        self.refused("matmul: 2 x 3 and 4 x 3 do not fit: inner dimensions 3 and 4",
-                     lambda: g.matmul(0, 1))
-        g = graph_of((2, 3), (3, 4))
-        self.refused("matmul: 2 x 3 and 3 x 4 transposed do not fit: inner dimensions 3 and 4",
-                     lambda: g.matmul(0, 1, transpose_b=True))
-
-    def test_an_inner_dimension_over_64(self):
-        g = graph_of((1, 64), (64, 1))
-        g.matmul(0, 1)
-        g = graph_of((1, 65), (65, 1))
-        self.refused("matmul: 1 x 65 and 65 x 1 has inner dimension 65; the chip multiplies at "
-                     "most 64", lambda: g.matmul(0, 1))
+            self.refused(f"weight w: every value must be a finite number, not {value!r:.40}",
+                         Graph().weight, "w", [[1.0, value]])
 
     def test_a_scale_that_is_not_positive_and_finite(self):
-        g = graph_of((2, 2))
         for scale in (0.0, -1.0, math.inf, math.nan):
             self.refused(f"matmul: scale {scale} must be a positive finite number",
-                         lambda: g.matmul(0, 0, scale=scale))
-
-    def test_a_sum_of_different_shapes(self):
-        g = graph_of((2, 3), (3, 2))
-        self.refused("add: 2 x 3 and 3 x 2 differ; both must have one shape", lambda: g.add(0, 1))
-
-    def test_a_concatenation_of_different_widths(self):
-        g = graph_of((2, 3), (2, 4))
-        self.refused("concat_rows: 2 x 3 and 2 x 4 have 3 and 4 columns; both must have one width",
-                     lambda: g.concat_rows(0, 1))
-
-    # ---- what cannot be an operand
+                         graph_of((2, 2)).matmul, 0, 0, scale=scale)
 
     def test_a_node_that_is_not_there(self):
         g = graph_of((2, 2))
         for node in (1, -1, "a", True, None):
-            self.refused(f"softmax: {node!r} is not a node; there are 1", lambda: g.softmax(node))
-            self.refused(f"tag: {node!r} is not a node; there are 1", lambda: g.tag(node, "t"))
+            self.refused(f"softmax: {node!r} is not a node; there are 1", g.softmax, node)
+            self.refused(f"tag: {node!r} is not a node; there are 1", g.tag, node, "t")
 
     def test_indices(self):
-        for name, operation in (("softmax", lambda g, i: g.softmax(i)),
-                                ("matmul", lambda g, i: g.matmul(0, i)),
-                                ("add", lambda g, i: g.add(i, i)),
-                                ("slice_rows", lambda g, i: g.slice_rows(i, 0, 1)),
-                                ("concat_rows", lambda g, i: g.concat_rows(0, i)),
-                                ("relu", lambda g, i: g.relu(i)),
-                                ("argmax", lambda g, i: g.argmax(i))):
+        for name, operands in (("softmax", [1]), ("matmul", [0, 1]), ("add", [1, 1]),
+                               ("slice_rows", [1, 0, 1]), ("concat_rows", [0, 1]), ("relu", [1]),
+                               ("argmax", [1])):
             g = graph_of((2, 2))
-            chosen = g.argmax(0)
+            g.argmax(0)
             self.refused(f"{name}: node 1 is argmax; its indices cannot be an operand",
-                         lambda: operation(g, chosen))
-
-    def test_an_output(self):
-        g = graph_of((2, 2))
-        g.output(0, "o")
-        self.refused("softmax: node 1 is output; what it stores cannot be an operand",
-                     lambda: g.softmax(1))
-
-    # ---- causal softmax
-
-    def test_a_row_that_sees_nothing(self):
-        g = graph_of((2, 4))
-        self.refused("causal_softmax: row 0 of node 0 would see 0 columns; it must see at least "
-                     "one", lambda: g.causal_softmax(0, 0))
-
-    def test_a_row_that_sees_more_than_there_is(self):
-        g = graph_of((2, 4))
-        g.causal_softmax(0, 3)
-        self.refused("causal_softmax: row 1 would see columns 0 to 4 of node 0, which has columns "
-                     "0 to 3", lambda: g.causal_softmax(0, 4))
-
-    # ---- relu
-
-    def test_relu_of_anything_but_a_matmul(self):
-        g = graph_of((2, 2))
-        self.refused("relu: its input is node 0, input; only a matmul's requantizer can apply it",
-                     lambda: g.relu(0))
-        g.softmax(0)
-        self.refused("relu: its input is node 1, softmax; only a matmul's requantizer can apply it",
-                     lambda: g.relu(1))
-
-    def test_relu_of_a_matmul_with_another_consumer(self):
-        g = graph_of((2, 2))
-        g.output(g.matmul(0, 0), "o")
-        self.refused("relu: matmul 1 also feeds node 2, which needs the values before the relu",
-                     lambda: g.relu(1))
-
-    def test_another_consumer_of_a_matmul_with_a_relu(self):
-        g = graph_of((2, 2))
-        g.relu(g.matmul(0, 0))
-        message = "matmul 1 feeds a relu, which replaces its values; use the relu's node"
-        self.refused(f"softmax: {message}", lambda: g.softmax(1))
-        self.refused(f"output: {message}", lambda: g.output(1, "o"))
-        self.refused(f"relu: {message}", lambda: g.relu(1))
-
-    # ---- two places
-
-    def test_a_part_of_two_concatenations(self):
-        g = graph_of((1, 2), (1, 2), (1, 2))
-        g.concat_rows(0, 1)
-        message = "already is a part of node 3; a tensor cannot be in two places"
-        self.refused(f"concat_rows: node 0 {message}", lambda: g.concat_rows(0, 2))
-        self.refused(f"concat_rows: node 1 {message}", lambda: g.concat_rows(2, 1))
-
-    def test_a_part_twice(self):
-        g = graph_of((1, 2))
-        self.refused("concat_rows: node 0 already is a part of node 1; a tensor cannot be in two "
-                     "places", lambda: g.concat_rows(0, 0))
-
-    # ---- slices
+                         getattr(g, name), *operands)
 
     def test_rows_that_are_not_there(self):
         g = graph_of((4, 2))
         for start, count, first, last in ((2, 3, 2, 4), (4, 1, 4, 4), (-1, 2, -1, 0)):
             self.refused(f"slice_rows: rows {first} to {last} of node 0, which has rows 0 to 3",
-                         lambda: g.slice_rows(0, start, count))
-        g.slice_rows(0, 0, 4)
-        g.slice_rows(0, 3, 1)
-
-    def test_no_rows(self):
-        g = graph_of((4, 2))
+                         g.slice_rows, 0, start, count)
         for count in (0, -1):
             self.refused(f"slice_rows: count {count} of rows from 2: a slice has at least one row",
-                         lambda: g.slice_rows(0, 2, count))
-
-    def test_a_slice_that_would_have_to_be_copied(self):
-        g = graph_of((4, 2), (1, 2))
-        view = g.slice_rows(0, 0, 2)
-        message = (f"concat_rows: node {view} is a slice, a view of rows that lie elsewhere; it "
-                   "would have to be copied")
-        self.refused(message, lambda: g.concat_rows(view, 1))
-        self.refused(message, lambda: g.concat_rows(1, view))
-        self.refused(f"relu: node {view} is a slice, a view; a relu would have to copy it",
-                     lambda: g.relu(view))
+                         g.slice_rows, 0, 2, count)
 
 
 if __name__ == "__main__":

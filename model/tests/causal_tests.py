@@ -1,6 +1,6 @@
 """The battery of causal_softmax: random graphs, refusals, and the row-by-row form beside it.
 
-check_all() -> a list of problems, empty when all is well.  Its parts:
+check_all() -> a list of problems, empty when all is well. Its parts:
 
 1. check_graphs    random graphs built around causal softmaxes through capra_tests' checks (a) to
                    (e): reuse on and off, interpreter, every tensor, stagewise, floating point
@@ -36,7 +36,7 @@ def check_all():
     yield from check_errors()
 
 
-# ---- 1: random graphs --------------------------------------------------------------------------
+# ---- 1: random graphs ----------------------------------------------------------------------------
 
 class CausalMaker(Maker):
     """Graphs in the making that know causal_softmax."""
@@ -101,7 +101,7 @@ def check_graphs(seeds):
     return capra_tests.check_cases(causal_graph, seeds, BOUND, stagewise=True)[0]
 
 
-# ---- 2: the rule, in integers ------------------------------------------------------------------
+# ---- 2: the rule, in integers --------------------------------------------------------------------
 
 def check_rule(seeds):
     """After a run, row i is the chip's softmax of its prefix, requantized; behind it are zeros."""
@@ -128,7 +128,7 @@ def check_rule(seeds):
     return problems
 
 
-# ---- 3: junk -----------------------------------------------------------------------------------
+# ---- 3: junk -------------------------------------------------------------------------------------
 
 def check_junk(seeds):
     """The outputs do not depend on what the scratchpad held before."""
@@ -149,7 +149,7 @@ def check_junk(seeds):
     return problems
 
 
-# ---- 4: against the chapter's views ------------------------------------------------------------
+# ---- 4: against the chapter's views --------------------------------------------------------------
 
 def attention(m, c, D, row_by_row):
     """Attention of m queries, row i over the first c + i + 1 of c + m keys and values (D wide)."""
@@ -187,7 +187,7 @@ def check_views(seeds):
     return problems
 
 
-# ---- 5: refusals -------------------------------------------------------------------------------
+# ---- 5: refusals ---------------------------------------------------------------------------------
 
 REFUSED = {
     "a first row that sees nothing": (
@@ -250,7 +250,7 @@ def check_errors():
             for name, (build, message) in REFUSED.items() if refusal(build) != message]
 
 
-# ---- tests -------------------------------------------------------------------------------------
+# ---- tests ---------------------------------------------------------------------------------------
 
 class Battery(unittest.TestCase):
     def test_random_graphs_mean_what_they_say(self):

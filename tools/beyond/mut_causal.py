@@ -3,7 +3,7 @@
     python3 tools/beyond/mut_causal.py [--list] [--only N ...] [--json] [--out DIR]
 
 Every mutant runs against the battery of causal_softmax, part by part, and against the tests of
-the faster decoder, up to the first problem.  Results go to out/mut_causal.txt and .json; the last
+the faster decoder, up to the first problem. Results go to out/mut_causal.txt and .json; the last
 line is `23 of 23 caught`.
 """
 
