@@ -1,4 +1,4 @@
-# make [PYTHON=python3.12] [GA2_EXT=16384] [target]: `make help` lists the targets.
+# make [PYTHON=python3.12] [GA2_EXT=16384] [GA2_SETUP=no] [target]: `make help` lists the targets.
 # The simulators are the `iverilog` and `verilator` found on PATH.
 
 PYTHON ?= python3
@@ -42,7 +42,7 @@ lint:  ## all warnings of both simulators, and Python's, as errors
 # --- Housekeeping ---
 
 setup:  ## install the simulators if they are missing and we may
-	@$(PYTHON) tools/lib/setup.py
+	@GA2_SETUP=$(GA2_SETUP) $(PYTHON) tools/lib/setup.py
 
 clean:  ## remove the built simulators, program images, waves and temporary files
 	rm -rf out/build out/*.hex out/*.vcd out/.*.tmp 

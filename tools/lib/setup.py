@@ -2,8 +2,9 @@
 
     python3 tools/lib/setup.py
 
-Silent when they are there. Where they cannot be installed, one line says what to install; that is
-no failure, since all but the RTL works without them.
+Silent when they are there. It says in one line what it is about to install. Where it cannot, or
+where GA2_SETUP=no forbids it, one line says what to install; that is no failure, since all but the
+RTL works without the simulators.
 """
 
 import os
@@ -24,8 +25,10 @@ PACKAGES = hw.INSTALL.split("install ")[1].split()
 def main(argv=None):
     if not hw.missing():
         return 0
-    if shutil.which("apt-get") and may_install():
-        cli.progress(f"installing {' '.join(PACKAGES)} ...")
+    allowed = os.environ.get("GA2_SETUP") != "no"
+    if allowed and shutil.which("apt-get") and may_install():
+        print(f"installing with apt-get: {' '.join(PACKAGES)} (`GA2_SETUP=no` installs nothing)",
+              flush=True)
         install()
         hw.version.cache_clear()
     if hw.missing():

@@ -134,7 +134,7 @@ class ReplayTests(InFolder):
         root = self.folder / "a check out"
         for name in ("model", "rtl", "tb", "tools", "out/build"):   # hw_tests builds in such a path
             if (cli.ROOT / name).exists():
-                shutil.copytree(cli.ROOT / name, root / name,
+                shutil.copytree(cli.ROOT / name, root / name, symlinks=True,
                                 ignore=shutil.ignore_patterns("__pycache__"))
         command = [sys.executable, str(root / "tools" / "ch16_run.py"), "--sim", "verilator"]
         both = [subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE,

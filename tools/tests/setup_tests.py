@@ -12,8 +12,12 @@ LINE = ("RTL not checked: missing iverilog; install with "
         "`sudo apt-get install iverilog verilator g++ make`\n")
 
 
+ANNOUNCED = ("installing with apt-get: iverilog verilator g++ make (`GA2_SETUP=no` installs "
+             "nothing)\n")
+
+
 class Setup(unittest.TestCase):
-    def sets_up(self, programs, there=False, user=0, works=(), enough=True):
+    def sets_up(self, programs, there=False, user=0, works=(), enough=True, wanted=""):
         """Run setup; return (printed, commands tried).
 
         programs: those on PATH. there: whether the simulators are at first. works: the commands, by
@@ -33,6 +37,7 @@ class Setup(unittest.TestCase):
         with mock.patch("hw.missing", lambda *sims: state["missing"]), \
                 mock.patch("shutil.which", lambda name: name if name in programs else None), \
                 mock.patch("os.geteuid", return_value=user), \
+                mock.patch.dict("os.environ", GA2_SETUP=wanted), \
                 mock.patch("proc.execute", execute), contextlib.redirect_stdout(printed):
             self.assertEqual(setup.main([]), 0)
         return printed.getvalue(), tried
@@ -43,24 +48,27 @@ class Setup(unittest.TestCase):
     def test_without_apt_get_one_line_says_what_to_install(self):
         self.assertEqual(self.sets_up(["sudo"]), (LINE, []))
 
-    def test_root_installs_in_silence(self):
+    def test_root_installs_and_says_so_before(self):
         printed, tried = self.sets_up(["apt-get"], works=["make"])
-        self.assertEqual(printed, "")
+        self.assertEqual(printed, ANNOUNCED)
         self.assertEqual([command[-6:] for command in tried], [
             ["install", "-y", "iverilog", "verilator", "g++", "make"]])
 
+    def test_nothing_is_installed_where_that_is_not_wanted(self):
+        self.assertEqual(self.sets_up(["apt-get"], works=["make"], wanted="no"), (LINE, []))
+
     def test_an_install_that_fails_is_tried_with_fresh_lists_then_told_in_one_line(self):
         printed, tried = self.sets_up(["apt-get"], works=["update"])
-        self.assertEqual(printed, LINE)
+        self.assertEqual(printed, ANNOUNCED + LINE)
         self.assertEqual([command[-1] for command in tried], ["make", "update", "make"])
 
     def test_an_install_that_brings_too_old_ones_is_told_as_well(self):
         printed, _ = self.sets_up(["apt-get"], works=["make"], enough=False)
-        self.assertEqual(printed, LINE)
+        self.assertEqual(printed, ANNOUNCED + LINE)
 
     def test_another_user_installs_with_sudo_that_asks_no_password(self):
         printed, tried = self.sets_up(["apt-get", "sudo"], user=1000, works=["true", "make"])
-        self.assertEqual(printed, "")
+        self.assertEqual(printed, ANNOUNCED)
         self.assertEqual([command[:3] for command in tried],
                          [["sudo", "-n", "true"], ["sudo", "-n", "env"]])
 
