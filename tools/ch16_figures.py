@@ -19,6 +19,7 @@ from pathlib import Path
 import paths
 import cli
 import svg
+from block_figure import BOX, CELL, draw_block, draw_legend
 from svg import (BLACK, BLUE, GREEN, GREY, LIGHT, MIDDLE, ORANGE, PURPLE, SKY, VERMILION, Picture,
                  Scale)
 
@@ -34,19 +35,6 @@ STYLES = tuple(zip((BLUE, GREEN, ORANGE, PURPLE, VERMILION), svg.MARKERS,
 
 
 # ---- 16.1 ----------------------------------------------------------------------------------------
-
-CELL = 46                                       # width of a token's box
-BOX = 34                                        # its height
-
-Look = namedtuple("Look", "fill border width dash ink")
-LOOK = {
-    "last": Look("#ffffff", BLACK, 2, "none", BLACK),
-    "kept": Look(BLUE, BLUE, 1.4, "none", "#ffffff"),
-    "free": Look(ORANGE, BLACK, 2, "none", BLACK),
-    "refused": Look("#ffffff", VERMILION, 2, "4 3", VERMILION),
-    "unused": Look("#ffffff", MIDDLE, 1.4, "4 3", GREY),
-}
-
 
 def blocks(data):
     """Two blocks: the first with every guess accepted, and the first with not all."""
@@ -65,55 +53,10 @@ def blocks(data):
         picture.text(24, y + BOX / 2 + 4, words)
     left = 146
     for number, entry in shown:
-        draw_block(picture, left, number, entry)
+        draw_block(picture, left, 70, number, entry)
         left += (len(entry["block"]) + 1) * CELL + 42
-    draw_block_legend(picture, 24, 333)
+    draw_legend(picture, 24, 333)
     return picture
-
-
-def draw_block(picture, left, number, entry):
-    """One block: a column per position, the last token's position first."""
-    block, choice, accepted, new = (entry[key] for key in ("block", "choice", "accepted", "new"))
-    guesses = len(block) - 1
-    picture.text(left, 70, f"Block {number}: {accepted} of {guesses} accepted", bold=True)
-    picture.text(left, 88, f"{len(new)} new {'token' if len(new) == 1 else 'tokens'} from one pass",
-                 size=SMALL, fill=GREY)
-    picture.text(left + CELL / 2, 116, "last", size=SMALL, anchor="middle", fill=GREY)
-    picture.text(left + CELL * (1 + guesses / 2), 116, f"{guesses} guesses", size=SMALL,
-                 anchor="middle", fill=GREY)
-    for i, token in enumerate(block):
-        kind = "last" if i == 0 else "kept" if i <= accepted else "unused"
-        if i == accepted + 1:
-            kind = "refused"
-        draw_token(picture, left + i * CELL, 128, token, kind)
-    for i, token in enumerate(choice):
-        x = left + (i + 1) * CELL
-        kind = "kept" if i < accepted else "free" if i == accepted else "unused"
-        draw_token(picture, x, 196, token, kind)
-        if i < min(accepted + 1, guesses):
-            sign, colour = ("=", BLUE) if i < accepted else ("\u2260", VERMILION)
-            picture.text(x + CELL / 2, 184, sign, size=16, anchor="middle", fill=colour, bold=True)
-    for i, token in enumerate(new):
-        draw_token(picture, left + (i + 1) * CELL, 264, token, "kept" if i < accepted else "free")
-
-
-def draw_token(picture, x, y, token, kind):
-    """A token's box; its fill and its border say what became of it."""
-    look = LOOK[kind]
-    picture.rect(x + 3, y, CELL - 6, BOX, fill=look.fill, stroke=look.border, rx=4,
-                 stroke_width=look.width, stroke_dasharray=look.dash)
-    picture.text(x + CELL / 2, y + BOX / 2 + 5, str(token), size=15, anchor="middle", fill=look.ink,
-                 bold=kind in ("kept", "free"))
-
-
-def draw_block_legend(picture, x, y):
-    for kind, words, width in (("kept", "accepted", 108), ("free", "the target's, free", 164),
-                               ("refused", "refused", 104), ("unused", "not used", 104)):
-        look = LOOK[kind]
-        picture.rect(x, y - 12, 20, 15, fill=look.fill, stroke=look.border, rx=3,
-                     stroke_width=look.width, stroke_dasharray=look.dash)
-        picture.text(x + 28, y, words, size=SMALL)
-        x += width
 
 
 # ---- 16.2 ----------------------------------------------------------------------------------------

@@ -22,10 +22,9 @@ import hw
 import spec_lm
 import spec_tests
 import tiny_lm
-from runs import DRAFT_SEED, IMAGE_WORDS, RUNS, START, TOKENS, record, rtl_line, rule_tokens
+from runs import (DRAFT_SEED, HEADER, IMAGE_WORDS, RUNS, START, TOKENS, cells, record, rtl_line,
+                  rule_tokens)
 
-HEADER = ("run", "tokens equal", "accepted", "proposed", "blocks", "tokens/block", "programs",
-          "model cycles", "RTL cycles", "speedup")
 WAVES = ("structured: k=3 noise 0", {"kind": "verify", "c": 4, "m": 4})
 
 
@@ -82,18 +81,8 @@ def make_rows(measured, rtl):
 # ---- format --------------------------------------------------------------------------------------
 
 def table(rows):
-    """The rows as text; "-" where there is nothing to count or divide."""
-    def cell(value, form="{}"):
-        return "-" if value is None else form.format(value)
-
-    lines = []
-    for row in rows:
-        per_block = row["blocks"] and (row["accepted"] + row["blocks"]) / row["blocks"]
-        lines.append((row["run"], "yes" if row["tokens_equal"] else "NO", cell(row["accepted"]),
-                      cell(row["proposed"]), cell(row["blocks"]), cell(per_block, "{:.2f}"),
-                      row["programs"], f"{row['model_cycles']:,}",
-                      cell(row["rtl_cycles"], "{:,}"), f"{row['speedup']:.2f}x"))
-    return cli.format_table(HEADER, lines)
+    """The rows as text."""
+    return cli.format_table(HEADER, [cells(row) for row in rows])
 
 
 def check_lines(problems):

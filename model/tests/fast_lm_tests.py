@@ -17,7 +17,6 @@ import unittest
 
 import paths
 import capra
-import ch16_fast
 import spec_lm
 import spec_tests
 from adaptive_lm import Adaptive, AdaptiveChip, chance, planner, play
@@ -445,31 +444,6 @@ class AdaptiveK(unittest.TestCase):
         choices = [best(24, *past)[1] for past in ((0, 8), (0, 1), (0, 0), (4, 0), (40, 0))]
         self.assertEqual(choices, sorted(choices))
         self.assertLess(choices[0], choices[-1])
-
-
-class Floor(unittest.TestCase):
-    """ch16_fast.floor, the cycles no program for a block can go below."""
-
-    def test_it_counts_one_load_and_the_products_of_all_weights(self):
-        code = [build("LD", len=2304)]
-        for inner, columns in ((16, 16),) * 4 + ((16, 32), (32, 16), (16, 16)):
-            code += [build("MM", M=1, K=inner, N=4)] * (columns // 4)
-        self.assertEqual(ch16_fast.floor(1), cycle_counts(code + [build("HALT")])[0])
-
-    def test_no_other_tiling_is_cheaper(self):
-        def tiles(count):
-            """All ways to cut `count` into pieces of 1 to 4, in order."""
-            if count == 0:
-                yield []
-            for size in range(1, min(4, count) + 1):
-                for rest in tiles(count - size):
-                    yield [size] + rest
-
-        for m in (1, 3, 5, 6):
-            for inner, columns in ((16, 8), (32, 6)):
-                costs = [sum(ch16_fast.busy(M, inner, N) for M in rows for N in widths)
-                         for rows in tiles(m) for widths in tiles(columns)]
-                self.assertEqual(ch16_fast.product_floor(m, inner, columns), min(costs))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ import exact_runs
 import spec_lm
 import tiny_lm
 from exact_lm import ExactChip
-from runs import IMAGE_WORDS, record
+from runs import IMAGE_WORDS, make_draft, make_target, record
 
 QUICK_SEED = 1
 # All runs of `targets` by `pairs` (a draft and k) by `starts`, n tokens each.
@@ -102,8 +102,8 @@ def replayed_runs(results, count):
 
 def programs_of(row):
     """Records of every program that a run and its plain run execute, under both schemes."""
-    mdl = exact_runs.make_target(row["target"])
-    Wd = exact_runs.make_draft(mdl, row["draft"])
+    mdl = make_target(row["target"])
+    Wd = make_draft(mdl, row["draft"])
     exact = ExactChip(mdl, Wd, SLICE.n, row["k"])
     log = []
     log += tiny_lm.Chip(mdl, SLICE.n).generate(row["start"], SLICE.n)[1]

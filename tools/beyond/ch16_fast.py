@@ -24,7 +24,8 @@ import spec_lm
 import tiny_lm
 from capra import CompileError
 from exact_lm import ExactChip
-from ga2_isa import K_MAX, TILE, build, cycle_counts
+from ga2_isa import K_MAX, cycle_counts
+from limit import floor
 from runs import DRAFT_SEED, START, TOKENS, Run, arguments, count, rtl_line, rule_tokens
 
 RUNS = (*runs.RUNS[:4], Run("structured: k=7 noise 0", "structured", 7, 0),
@@ -40,37 +41,6 @@ PAIR_GUESSES = (3, 7)                           # k of part 2
 CONTEXT_GUESSES = (3, 7)                        # k of part 3
 WINDOW = 8                                      # tokens of one line of part 3: whole blocks
 TOO_MANY = 15                                   # guesses the scratchpad cannot hold at its end
-
-
-# ---- the limit -----------------------------------------------------------------------------------
-
-def floor(m):
-    """Cycles that no program for a block of m rows goes below on this hardware.
-
-    The target's weights are loaded, at best in one LD, and the block's rows multiplied by them;
-    one unit works at a time.
-    """
-    weights = [tiny_lm.make_model()[name] for name in tiny_lm.MATRICES]
-    words = sum(len(W) * len(W[0]) for W in weights)
-    load = cycle_counts([build("LD", len=words), build("HALT")])[0]
-    return load + sum(product_floor(m, len(W), len(W[0])) for W in weights)
-
-
-def product_floor(m, inner, columns):
-    """Cycles of m rows times a weight of inner x columns.
-
-    An MM of M rows costs M * (inner + N + 1) and a part that does not depend on M. The first adds
-    up to the same however m is cut into tiles, so the fewest tiles are cheapest; columns likewise.
-    """
-    return sum(busy(min(TILE, m - row), inner, min(TILE, columns - column))
-               for row in range(0, m, TILE) for column in range(0, columns, TILE))
-
-
-def busy(M, inner, N):
-    """Cycles of one MM, fetch and issue included."""
-    halt = [build("HALT")]
-    tile = [build("MM", M=M, K=inner, N=N)]
-    return cycle_counts(tile + halt)[0] - cycle_counts(halt)[0]
 
 
 # ---- measure -------------------------------------------------------------------------------------

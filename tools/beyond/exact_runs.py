@@ -9,30 +9,12 @@ import exact_proof
 import ga2_isa
 import holed_lm
 import spec_lm
-import spec_tests
 import tiny_lm
 from capra_run import read_outputs
 from exact_lm import ExactChip
+from runs import make_draft, make_target
 
-DRAFT_SEED = 1
 PROOF_RUN = 24                                  # tokens of the runs behind a proved plan
-
-
-# ---- targets and drafts --------------------------------------------------------------------------
-
-def make_target(name):
-    """A model by its name: "random 7", "structured" or "sharp"."""
-    if name == "sharp":
-        return spec_tests.sharp_model()
-    kind, _, seed = name.partition(" ")
-    return tiny_lm.make_model(kind, int(seed or 1))
-
-
-def make_draft(mdl, name):
-    """"noise 3": the bigram with that noise; "worst": it guesses what it holds least likely."""
-    if name == "worst":
-        return [[-value for value in row] for row in spec_lm.make_draft(mdl, 0, DRAFT_SEED)]
-    return spec_lm.make_draft(mdl, int(name.split()[1]), DRAFT_SEED)
 
 
 # ---- decoding many runs --------------------------------------------------------------------------

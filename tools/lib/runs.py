@@ -1,12 +1,15 @@
-"""What the scripts share: the run they measure, its programs as records, and the RTL's counters."""
+"""What the scripts share: runs and what they are made of, their table, their programs on the RTL."""
 
 import argparse
+import random
 from collections import namedtuple
 from pathlib import Path
 
 import cli
 import ga2_progs
 import hw
+import spec_lm
+import spec_tests
 import tiny_lm
 from ga2_isa import cycle_counts
 
@@ -26,6 +29,32 @@ RUNS = (
     Run("random 1: k=3", "random", 3, 0),
 )
 
+HEADER = ("run", "tokens equal", "accepted", "proposed", "blocks", "tokens/block", "programs",
+          "model cycles", "RTL cycles", "speedup")
+
+
+def make_target(name):
+    """A model by its name: "random 7", "structured" or "sharp"."""
+    if name == "sharp":
+        return spec_tests.sharp_model()
+    kind, _, seed = name.partition(" ")
+    return tiny_lm.make_model(kind, int(seed or 1))
+
+
+def make_draft(mdl, name):
+    """Wd (D x V) of a draft by its name.
+
+    "noise 3": the bigram with that noise; "worst": it guesses what the bigram holds least likely;
+    "random 7": logits drawn with that seed, which know nothing of the model.
+    """
+    kind, _, value = name.partition(" ")
+    if kind == "random":
+        R = random.Random(int(value))
+        logits = [[R.gauss(0, 1) for _ in range(tiny_lm.V)] for _ in range(tiny_lm.V)]
+        return spec_lm.solve(mdl["E"], logits)
+    Wd = spec_lm.make_draft(mdl, float(value or 0), DRAFT_SEED)
+    return [[-weight for weight in row] for row in Wd] if kind == "worst" else Wd
+
 
 def arguments(description, argv):
     """The options --sim and --out of a script that replays programs."""
@@ -42,6 +71,18 @@ def rule_tokens():
     while len(tokens) <= TOKENS:
         tokens.append(tiny_lm.f_next(tokens[-1]))
     return tokens
+
+
+def cells(row):
+    """A row of the chapter's table as text, in the order of HEADER; "-" where nothing is counted."""
+    def cell(value, form="{}"):
+        return "-" if value is None else form.format(value)
+
+    per_block = row["blocks"] and (row["accepted"] + row["blocks"]) / row["blocks"]
+    return (row["run"], "yes" if row["tokens_equal"] else "NO", cell(row["accepted"]),
+            cell(row["proposed"]), cell(row["blocks"]), cell(per_block, "{:.2f}"),
+            row["programs"], f"{row['model_cycles']:,}", cell(row["rtl_cycles"], "{:,}"),
+            f"{row['speedup']:.2f}x")
 
 
 def record(entry):

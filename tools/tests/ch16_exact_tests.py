@@ -9,6 +9,7 @@ import cli
 import exact_runs
 import spec_lm
 import tiny_lm
+from runs import make_draft, make_target
 from exact_lm import ExactChip
 
 
@@ -35,8 +36,8 @@ class Comparing(unittest.TestCase):
 class Decoding(unittest.TestCase):
 
     def test_a_decoder_does_what_its_chip_does(self):
-        mdl = exact_runs.make_target("random 4")
-        Wd = exact_runs.make_draft(mdl, "noise 3")
+        mdl = make_target("random 4")
+        Wd = make_draft(mdl, "noise 3")
         exact = ExactChip(mdl, Wd, 10, 3)
         plain = tiny_lm.Chip(mdl, 10)
         for generate, step, chip in (
@@ -55,8 +56,8 @@ class Decoding(unittest.TestCase):
             self.assertEqual(decoder.cycles(calls), cycles)
 
     def test_the_worst_draft_is_never_right_about_a_rule(self):
-        mdl = exact_runs.make_target("structured")
-        Wd = exact_runs.make_draft(mdl, "worst")
+        mdl = make_target("structured")
+        Wd = make_draft(mdl, "worst")
         for tok in range(tiny_lm.V):
             self.assertNotEqual(spec_lm.draft_next(mdl, Wd, tok), tiny_lm.f_next(tok))
 
