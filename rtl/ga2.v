@@ -64,6 +64,38 @@ module ga2 (
     wire [3:0]   fl = ir[21:18];
     wire [17:0]  x  = ir[17:0];
 
+    // ---- Decoding: from here on there are names, no opcodes and no field letters ----
+
+    wire is_halt = (op == OP_HALT);
+    wire is_ld   = (op == OP_LD);
+    wire is_st   = (op == OP_ST);
+    wire is_mm   = (op == OP_MM);
+    wire is_rq   = (op == OP_RQ);
+    wire is_sm   = (op == OP_SM);
+    wire is_vadd = (op == OP_VADD);
+    wire is_amax = (op == OP_AMAX);
+    wire is_vec  = is_st || is_rq || is_vadd || is_amax;
+
+    // In the scratchpad an address has 12 bits; ST's dst and LD's src are external and have 16.
+    wire [15:0] dst      = is_st ? b : {4'd0, a[11:0]};
+    wire [15:0] src      = is_st ? {4'd0, a[11:0]} : b;
+    wire [11:0] src2     = c[11:0];
+    wire [15:0] len      = is_vadd ? d[15:0] : c;
+
+    wire [23:0] mantissa = d;
+    wire [5:0]  shift    = e;
+    wire        relu     = fl[0];
+
+    wire [11:0] mm_a     = b[11:0];
+    wire [11:0] mm_b     = c[11:0];
+    wire [2:0]  mm_m     = f[2:0];
+    wire [6:0]  mm_k     = g[6:0];
+    wire [2:0]  mm_n     = h[2:0];
+    wire        mm_tb    = fl[0];
+    wire [11:0] mm_lda   = d[11:0];
+    wire [11:0] mm_ldb   = d[23:12];
+    wire [11:0] mm_ldc   = x[11:0];
+
     // bits that no legal instruction sets: addresses past the scratchpad, sizes past the array
     wire unused = &{1'b0, a[15:12], f[7:3], g[7], h[7:3], fl[3:1], x[17:12]};
 
@@ -98,7 +130,7 @@ module ga2 (
                 state_next = ISSUE;
             end
             ISSUE:
-                state_next = (op == OP_HALT) ? HALT : WAIT;
+                state_next = is_halt ? HALT : WAIT;
             WAIT:
                 if (done) begin
                     counter_next = counter + 16'd1;
@@ -121,13 +153,8 @@ module ga2 (
     always @(posedge clk)
         ir <= ir_next;
 
-    // ---- Which unit ----
-
-    wire is_ld   = (op == OP_LD);
-    wire is_mm   = (op == OP_MM);
-    wire is_sm   = (op == OP_SM);
-    wire is_vec  = (op == OP_ST) || (op == OP_RQ) || (op == OP_VADD) || (op == OP_AMAX);
-    wire issues  = (state == ISSUE);
+    // The unit starts in ISSUE; while it is busy the instruction register stays as it is.
+    wire issues = (state == ISSUE);
 
     wire done_dma;
     wire done_mm;
@@ -142,9 +169,9 @@ module ga2 (
     wire waits = (state == WAIT);
 
     wire one_matrix = waits && is_mm;
-    wire one_dma    = waits && (is_ld || op == OP_ST);
-    wire one_vector = waits && (is_sm || (is_vec && op != OP_ST));
-    wire one_instr  = issues && (op != OP_HALT);
+    wire one_dma    = waits && (is_ld || is_st);
+    wire one_vector = waits && (is_sm || (is_vec && !is_st));
+    wire one_instr  = issues && !is_halt;
 
     always @(posedge clk)
         if (rst) begin
@@ -191,33 +218,36 @@ module ga2 (
         wr_en   = vec_wr_en;
         wr_addr = vec_wr_addr;
         wr_data = vec_wr_data;
-        case (op)
-            OP_LD: begin
-                wr_en   = dma_wr_en;
-                wr_addr = dma_wr_addr;
-                wr_data = dma_wr_data;
-            end
-            OP_MM: begin
-                rd_addr = mm_rd_addr;
-                wr_en   = mm_wr_en;
-                wr_addr = mm_wr_addr;
-                wr_data = mm_wr_data;
-            end
-            OP_SM: begin
-                rd_addr = sm_rd_addr;
-                wr_en   = sm_wr_en;
-                wr_addr = sm_wr_addr;
-                wr_data = sm_wr_data;
-            end
-            default: ;
-        endcase
+        if (is_ld) begin
+            wr_en   = dma_wr_en;
+            wr_addr = dma_wr_addr;
+            wr_data = dma_wr_data;
+        end
+        if (is_mm) begin
+            rd_addr = mm_rd_addr;
+            wr_en   = mm_wr_en;
+            wr_addr = mm_wr_addr;
+            wr_data = mm_wr_data;
+        end
+        if (is_sm) begin
+            rd_addr = sm_rd_addr;
+            wr_en   = sm_wr_en;
+            wr_addr = sm_wr_addr;
+            wr_data = sm_wr_data;
+        end
     end
+
+    // In the reset cycle the units still hold whatever they held, after power-on anything. No
+    // memory may take a word from them then.
+    wire vec_ext_wr_en;
+
+    assign ext_wr_en = vec_ext_wr_en && !rst;
 
     sram #(.AW(12)) scratchpad (
         .clk     (clk),
         .rd_addr (rd_addr),
         .rd_data (rd_data),
-        .wr_en   (wr_en),
+        .wr_en   (wr_en && !rst),
         .wr_addr (wr_addr),
         .wr_data (wr_data)
     );
@@ -234,9 +264,9 @@ module ga2 (
         .clk          (clk),
         .rst          (rst),
         .start        (issues && is_ld),
-        .dst          (a[11:0]),
-        .src          (b),
-        .len          (c),
+        .dst          (dst[11:0]),
+        .src          (src),
+        .len          (len),
         .done         (done_dma),
         .ext_rd_en    (ext_rd_en),
         .ext_rd_addr  (ext_rd_addr),
@@ -251,16 +281,16 @@ module ga2 (
         .clk     (clk),
         .rst     (rst),
         .start   (issues && is_mm),
-        .dst     (a[11:0]),
-        .a       (b[11:0]),
-        .b       (c[11:0]),
-        .m       (f[2:0]),
-        .k       (g[6:0]),
-        .n       (h[2:0]),
-        .tb      (fl[0]),
-        .lda     (d[11:0]),
-        .ldb     (d[23:12]),
-        .ldc     (x[11:0]),
+        .dst     (dst[11:0]),
+        .a       (mm_a),
+        .b       (mm_b),
+        .m       (mm_m),
+        .k       (mm_k),
+        .n       (mm_n),
+        .tb      (mm_tb),
+        .lda     (mm_lda),
+        .ldb     (mm_ldb),
+        .ldc     (mm_ldc),
         .done    (done_mm),
         .rd_addr (mm_rd_addr),
         .rd_byte (mm_rd_byte),
@@ -273,9 +303,9 @@ module ga2 (
         .clk     (clk),
         .rst     (rst),
         .start   (issues && is_sm),
-        .dst     (a[11:0]),
-        .src     (b[11:0]),
-        .len     (c),
+        .dst     (dst[11:0]),
+        .src     (src[11:0]),
+        .len     (len),
         .done    (done_sm),
         .rd_addr (sm_rd_addr),
         .rd_byte (sm_rd_byte),
@@ -288,20 +318,24 @@ module ga2 (
         .clk         (clk),
         .rst         (rst),
         .start       (issues && is_vec),
-        .op          (op),
-        .a           (a[11:0]),
-        .b           (b),
-        .c           (c),
-        .d           (d),
-        .e           (e),
-        .relu        (fl[0]),
+        .is_st       (is_st),
+        .is_rq       (is_rq),
+        .is_vadd     (is_vadd),
+        .is_amax     (is_amax),
+        .dst         (dst),
+        .src         (src[11:0]),
+        .src2        (src2),
+        .len         (len),
+        .mantissa    (mantissa),
+        .shift       (shift),
+        .relu        (relu),
         .done        (done_vec),
         .rd_addr     (vec_rd_addr),
         .rd_data     (vec_rd_data),
         .wr_en       (vec_wr_en),
         .wr_addr     (vec_wr_addr),
         .wr_data     (vec_wr_data),
-        .ext_wr_en   (ext_wr_en),
+        .ext_wr_en   (vec_ext_wr_en),
         .ext_wr_addr (ext_wr_addr),
         .ext_wr_data (ext_wr_data)
     );

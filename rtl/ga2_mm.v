@@ -127,6 +127,10 @@ module ga2_mm (
     wire [31:0] a_edge;
     wire [31:0] b_edge;
 
+    // a word on rd_byte for an operand memory; none is written while rst is high
+    wire        stage_a = (state == STAGE_A) && arrived && !rst;
+    wire        stage_b = (state == STAGE_B) && arrived && !rst;
+
     wire [6:0]  stream_last = k_q + {4'd0, m_q} + {4'd0, n_q} - 7'd1;
 
     wire [3:0]  a_asked;                // lane r: this step asks for an operand of the tile
@@ -148,7 +152,7 @@ module ga2_mm (
 
             rowmem a_row (
                 .clk      (clk),
-                .wr_en    (arrived && state == STAGE_A && arrived_lane == r),
+                .wr_en    (stage_a && arrived_lane == r),
                 .wr_index (arrived_item),
                 .wr_byte  (rd_byte),
                 .rd_index (index[5:0]),
@@ -157,7 +161,7 @@ module ga2_mm (
 
             rowmem b_col (
                 .clk      (clk),
-                .wr_en    (arrived && state == STAGE_B && arrived_lane == r),
+                .wr_en    (stage_b && arrived_lane == r),
                 .wr_index (arrived_item),
                 .wr_byte  (rd_byte),
                 .rd_index (index[5:0]),

@@ -1,10 +1,10 @@
 // ST, RQ, VADD and AMAX: the units that walk once over a vector, one scratchpad read per cycle.
 //
-//     op      reads        writes (letters: instruction fields)     busy cycles
-//     ST      a            external memory at b, c words            c + 2
-//     RQ      b            a, c words requantized by d, e, relu     c + 2
-//     VADD    b and c      a, d[15:0] words                         2 * d + 2
-//     AMAX    b, c words   a, one word                              c + 3
+//             reads          writes                                           busy cycles
+//     ST      src            dst, in external memory: the same words          len + 2
+//     RQ      src            dst: words scaled by mantissa / 2**shift, relu   len + 2
+//     VADD    src and src2   dst: sums                                        2 * len + 2
+//     AMAX    src            dst: one word, the index of the first maximum    len + 3
 //
 // Timing:    one cycle per word read (VADD reads two for each result, and there is one read port),
 //            one until the last word has come out of the scratchpad and its result is written, one
@@ -20,12 +20,16 @@ module ga2_vec (
 
     // sequencer: the instruction is taken with start
     input  wire               start,
-    input  wire        [3:0]  op,
-    input  wire        [11:0] a,
-    input  wire        [15:0] b,
-    input  wire        [15:0] c,
-    input  wire        [23:0] d,
-    input  wire        [5:0]  e,
+    input  wire               is_st,    // one of the four
+    input  wire               is_rq,
+    input  wire               is_vadd,
+    input  wire               is_amax,
+    input  wire        [15:0] dst,      // in the scratchpad, of ST in external memory
+    input  wire        [11:0] src,
+    input  wire        [11:0] src2,     // VADD
+    input  wire        [15:0] len,
+    input  wire        [23:0] mantissa, // RQ
+    input  wire        [5:0]  shift,
     input  wire               relu,
     output wire               done,
 
@@ -44,11 +48,6 @@ module ga2_vec (
     output wire        [31:0] ext_wr_data
 );
 
-    localparam [3:0] ST   = 4'd2,
-                     RQ   = 4'd4,
-                     VADD = 4'd6,
-                     AMAX = 4'd7;
-
     localparam [2:0] IDLE = 3'd0,
                      READ = 3'd1,       // one address per cycle; results follow a cycle later
                      LAST = 3'd2,       // the word of the last address arrives
@@ -59,27 +58,30 @@ module ga2_vec (
     reg [2:0]  state_next;
 
     // the instruction
-    reg [3:0]  kind;
-    reg [23:0] mantissa;
-    reg [5:0]  shift;
-    reg        clip;
+    reg        stores;
+    reg        scales;
+    reg        adds;
+    reg        finds;
+    reg [23:0] mantissa_q;
+    reg [5:0]  shift_q;
+    reg        relu_q;
 
     // how far it has come
-    reg [11:0] src;
-    reg [11:0] src_next;
-    reg [11:0] src2;
-    reg [11:0] src2_next;
-    reg [15:0] dst;                     // in the scratchpad, for ST in external memory
-    reg [15:0] dst_next;
+    reg [11:0] from;                    // next scratchpad address to read
+    reg [11:0] from_next;
+    reg [11:0] from2;                   // the same for VADD's second operand
+    reg [11:0] from2_next;
+    reg [15:0] to;                      // where the next result goes
+    reg [15:0] to_next;
     reg [15:0] left;                    // elements not yet read
     reg [15:0] left_next;
     reg        second;                  // VADD: this cycle reads the second operand
     reg        second_next;
 
     // Reading: an element is complete with its only word, or with its second one.
-    wire completes = (kind != VADD) || second;
+    wire completes = !adds || second;
 
-    assign rd_addr = second ? src2 : src;
+    assign rd_addr = second ? from2 : from;
 
     // One cycle later: its last word is on rd_data.
     reg               arrived;
@@ -90,9 +92,9 @@ module ga2_vec (
 
     requant requant_i (
         .acc      (rd_data),
-        .mantissa (mantissa),
-        .shift    (shift),
-        .relu     (clip),
+        .mantissa (mantissa_q),
+        .shift    (shift_q),
+        .relu     (relu_q),
         .q        (requantized)
     );
 
@@ -133,46 +135,44 @@ module ga2_vec (
 
     // Results: written in the cycle in which they arrive, so that an element in place is read
     // before it is overwritten.
-    wire stores = (kind == ST);
-    wire finds  = (kind == AMAX);
-
-    assign wr_en       = (arrived && !stores && !finds) || (state == PUT);
-    assign wr_addr     = dst[11:0];
+    assign wr_en       = (arrived && (scales || adds)) || (state == PUT);
+    assign wr_addr     = to[11:0];
     assign ext_wr_en   = arrived && stores;
-    assign ext_wr_addr = dst;
+    assign ext_wr_addr = to;
     assign ext_wr_data = rd_data;
     assign done        = (state == DONE);
 
-    always @*
-        case (kind)
-            RQ:      wr_data = {{24{requantized[7]}}, requantized};
-            VADD:    wr_data = {{24{clamped[7]}}, clamped};
-            default: wr_data = {16'd0, best_index};
-        endcase
+    always @* begin
+        wr_data = {16'd0, best_index};
+        if (scales)
+            wr_data = {{24{requantized[7]}}, requantized};
+        if (adds)
+            wr_data = {{24{clamped[7]}}, clamped};
+    end
 
     always @* begin
         state_next  = state;
-        src_next    = src;
-        src2_next   = src2;
-        dst_next    = dst;
+        from_next   = from;
+        from2_next  = from2;
+        to_next     = to;
         left_next   = left;
         second_next = second;
         case (state)
             IDLE:
                 if (start) begin
                     state_next  = READ;
-                    src_next    = (op == ST) ? a : b[11:0];
-                    src2_next   = c[11:0];
-                    dst_next    = (op == ST) ? b : {4'd0, a};
-                    left_next   = (op == VADD) ? d[15:0] : c;
+                    from_next   = src;
+                    from2_next  = src2;
+                    to_next     = dst;
+                    left_next   = len;
                     second_next = 1'b0;
                 end
             READ: begin
-                second_next = (kind == VADD) && !second;
+                second_next = adds && !second;
                 if (completes) begin
-                    src_next  = src + 12'd1;
-                    src2_next = src2 + 12'd1;
-                    left_next = left - 16'd1;
+                    from_next  = from + 12'd1;
+                    from2_next = from2 + 12'd1;
+                    left_next  = left - 16'd1;
                     if (left == 16'd1)
                         state_next = LAST;
                 end
@@ -185,7 +185,7 @@ module ga2_vec (
                 state_next = IDLE;
         endcase
         if (wr_en || ext_wr_en)
-            dst_next = dst + 16'd1;
+            to_next = to + 16'd1;
     end
 
     always @(posedge clk)
@@ -198,9 +198,9 @@ module ga2_vec (
         end
 
     always @(posedge clk) begin
-        src        <= src_next;
-        src2       <= src2_next;
-        dst        <= dst_next;
+        from       <= from_next;
+        from2      <= from2_next;
+        to         <= to_next;
         left       <= left_next;
         second     <= second_next;
         first      <= rd_data[7:0];
@@ -211,10 +211,13 @@ module ga2_vec (
 
     always @(posedge clk)
         if (start) begin
-            kind     <= op;
-            mantissa <= d;
-            shift    <= e;
-            clip     <= relu;
+            stores     <= is_st;
+            scales     <= is_rq;
+            adds       <= is_vadd;
+            finds      <= is_amax;
+            mantissa_q <= mantissa;
+            shift_q    <= shift;
+            relu_q     <= relu;
         end
 
 endmodule

@@ -47,7 +47,7 @@ module extmem_rw #(
 
     // A ring of LAT slots, one visited per cycle: what comes out was put in LAT cycles ago. Without
     // a request the word is x, so that an engine that looks too early or too late shows.
-    localparam SLOTS     = (LAT < 1) ? 1 : LAT;     // an illegal LAT lives to see its message
+    localparam SLOTS     = (LAT < 1) ? 1 : LAT;     // an illegal LAT must compile to be told
     localparam SLOT_W    = (SLOTS > 1) ? $clog2(SLOTS) : 1;
     localparam LAST_SLOT = SLOTS - 1;
 

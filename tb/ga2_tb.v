@@ -1,6 +1,7 @@
 // Testbench of GA-2: runs every program of an image, compares external memory and counters.
 //
 //     +programs=PATH     the image, instead of out/ga2_programs.hex
+//     +poweron=SEED      load the memories, then reset from random registers (see "Power-on")
 //     +vcd, +vcd=PATH    waves, to ga2.vcd or PATH (a Verilator build needs --trace for it)
 //     EXTW, LAT          defines: words and read latency of the external memory (8192, 8)
 //     DUMP               define: print "COUNTERS program total matrix dma vector instructions"
@@ -126,7 +127,7 @@ module ga2_tb;
         end
     endtask
 
-    // What has been said stays the last word: the simulation ends here.
+    // The FAIL line is printed, the simulation ends here.
     task give_up;
         $fatal(1, "the reason is in the FAIL line above");
     endtask
@@ -191,6 +192,105 @@ module ga2_tb;
         end
     endtask
 
+    // ---- Power-on and reset ----
+    // A chip powers on in any state, and its reset must not touch what the memories hold. So with
+    // +poweron each program is loaded first and the chip is reset then, from registers that have
+    // been given random values. Verilator does that itself, before the first program alone: there
+    // the option goes with +verilator+rand+reset+2 +verilator+seed+SEED.
+
+    reg powers_on;
+    reg wrote;                          // a write enable was not 0 in the reset cycle
+    reg preset = 1'b0;                  // every change gives the registers other values
+
+`ifndef VERILATOR
+
+    reg [31:0] seed;
+
+    initial
+        if (!$value$plusargs("poweron=%d", seed))
+            seed = 32'd0;
+
+    // 512 random bits, others for every `what`, program and seed (xorshift; what < 64)
+    function [511:0] draw;
+        input [31:0] what;
+        reg   [31:0] word;
+        integer      i;
+        begin
+            word = (seed << 16) + (program_index << 6) + what + 32'd1;
+            for (i = 0; i < 20; i = i + 1) begin
+                word = word ^ (word << 13);
+                word = word ^ (word >> 17);
+                word = word ^ (word << 5);
+                draw = {draw[479:0], word}; // the first four, still alike, leave at the top
+            end
+        end
+    endfunction
+
+    always @(preset) begin
+        {dut.state, dut.counter, dut.ir} <= draw(0);
+        {dut.count_total, dut.count_matrix, dut.count_dma, dut.count_vector,
+         dut.count_instructions, dut.scratchpad.rd_data} <= draw(1);
+        {dut.dma_i.state, dut.dma_i.from, dut.dma_i.to_ask, dut.dma_i.to,
+         dut.dma_i.to_come} <= draw(2);
+        {dut.vec_i.state, dut.vec_i.stores, dut.vec_i.scales, dut.vec_i.adds, dut.vec_i.finds,
+         dut.vec_i.mantissa_q, dut.vec_i.shift_q, dut.vec_i.relu_q, dut.vec_i.from,
+         dut.vec_i.from2, dut.vec_i.to, dut.vec_i.left, dut.vec_i.second, dut.vec_i.arrived,
+         dut.vec_i.first, dut.vec_i.index, dut.vec_i.best_index, dut.vec_i.best} <= draw(3);
+        {dut.sm_i.state, dut.sm_i.scores, dut.sm_i.count, dut.sm_i.to, dut.sm_i.reading,
+         dut.sm_i.index, dut.sm_i.arrived, dut.sm_i.looked_up, dut.sm_i.maximum, dut.sm_i.sum,
+         dut.sm_i.exp_lut_i.e, dut.sm_i.divu_i.left, dut.sm_i.divu_i.divisor,
+         dut.sm_i.divu_i.rest, dut.sm_i.divu_i.bits} <= draw(4);
+        {dut.mm_i.state, dut.mm_i.dst_q, dut.mm_i.b_q, dut.mm_i.m_q, dut.mm_i.k_q, dut.mm_i.n_q,
+         dut.mm_i.tb_q, dut.mm_i.lda_q, dut.mm_i.ldb_q, dut.mm_i.ldc_q, dut.mm_i.walking,
+         dut.mm_i.lane, dut.mm_i.item, dut.mm_i.addr, dut.mm_i.lane_addr, dut.mm_i.arrived,
+         dut.mm_i.arrived_lane, dut.mm_i.arrived_item, dut.mm_i.arrived_addr, dut.mm_i.step,
+         dut.mm_i.a_valid, dut.mm_i.b_valid, dut.mm_i.systolic_i.rd_sum} <= draw(5);
+    end
+
+    genvar p;
+    generate
+        for (p = 0; p < 4; p = p + 1) begin : operands
+            reg [511:0] a_bytes;
+            reg [511:0] b_bytes;
+            integer     i;
+            always @(preset) begin
+                {dut.mm_i.lane_of[p].a_row.rd_byte, dut.mm_i.lane_of[p].b_col.rd_byte} <= draw(6);
+                a_bytes = draw(8 + p);
+                b_bytes = draw(12 + p);
+                for (i = 0; i < 64; i = i + 1) begin
+                    dut.mm_i.lane_of[p].a_row.mem[i] <= a_bytes[8*i +: 8];
+                    dut.mm_i.lane_of[p].b_col.mem[i] <= b_bytes[8*i +: 8];
+                end
+            end
+        end
+        for (p = 0; p < 16; p = p + 1) begin : cells
+            always @(preset)
+                {dut.mm_i.systolic_i.row[p/4].col[p%4].a_out,
+                 dut.mm_i.systolic_i.row[p/4].col[p%4].b_out,
+                 dut.mm_i.systolic_i.row[p/4].col[p%4].product,
+                 dut.mm_i.systolic_i.row[p/4].col[p%4].total} <= draw(16 + p);
+        end
+    endgenerate
+
+`endif
+
+    task power_on;
+        begin
+            preset = !preset;
+            #1;
+        end
+    endtask
+
+    task reset;
+        begin
+            rst = 1'b1;
+            #1 wrote = ((wr_en || dut.scratchpad.wr_en || dut.mm_i.stage_a || dut.mm_i.stage_b)
+                        !== 1'b0);
+            tick;
+            rst = 1'b0;
+        end
+    endtask
+
     // ---- One program ----
 
     reg [31:0] length;                  // instructions
@@ -232,18 +332,18 @@ module ga2_tb;
         end
     endtask
 
-    // Reset, start, and tick the clock until the chip has halted. A chip that hangs is given twice
-    // the cycles the model expects and some more, so that the report comes within moments; numbers
-    // no program of this length can reach (a broken image) do not count as an expectation.
+    // Start, and tick the clock until the chip has halted. Without start it stays in IDLE, and when
+    // it has halted start means nothing: its counters, compared later, hold their values. A chip
+    // that hangs is given twice the cycles the model expects and some more, so that the report
+    // comes within moments; numbers no program of this length can reach (a broken image) do not
+    // count as an expectation.
     task run_program;
         reg [31:0] slowest;
         reg [31:0] limit;
         begin
             slowest = length * SLOWEST;
             limit   = 20000 + 2 * ((expected_total < slowest) ? expected_total : slowest);
-            rst = 1'b1;
-            tick;
-            rst = 1'b0;
+            repeat (3) tick;
             start = 1'b1;
             tick;
             start = 1'b0;
@@ -265,6 +365,9 @@ module ga2_tb;
                              program_index, pc, opcode, cycles, expected_total);
                 give_up;
             end
+            start = 1'b1;
+            repeat (3) tick;
+            start = 1'b0;
         end
     endtask
 
@@ -293,6 +396,14 @@ module ga2_tb;
             if (mismatches > SHOWN)
                 $display("MISMATCH program %0d: %0d external words in all, %0d of them shown",
                          program_index, mismatches, SHOWN);
+            if (wrote !== 1'b0) begin
+                mismatches = mismatches + 1;
+                $display("MISMATCH program %0d: the reset cycle writes to a memory", program_index);
+            end
+            if (halted !== 1'b1) begin
+                mismatches = mismatches + 1;
+                $display("MISMATCH program %0d: start took the chip out of HALT", program_index);
+            end
             if (past_end !== 1'b0) begin
                 mismatches = mismatches + 1;
                 $display("MISMATCH program %0d: an external address is past the last word, %0d",
@@ -336,6 +447,7 @@ module ga2_tb;
         all_mismatches = 0;
         all_cycles     = 64'd0;
         program_index  = 0;
+        powers_on      = ($test$plusargs("poweron=") != 0);
         prepare_hex;
         open_waves;
         open_image;
@@ -345,7 +457,13 @@ module ga2_tb;
             give_up;
         end
         while (program_index < programs) begin
+            if (powers_on)
+                power_on;
+            else
+                reset;
             load_program;
+            if (powers_on)
+                reset;
             run_program;
             check_program;
             failed         = failed + ((mismatches != 0) ? 1 : 0);

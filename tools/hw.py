@@ -262,11 +262,13 @@ def _shelve(built, path):
 
 # Programs on the chip
 
-def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN_SECONDS):
+def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN_SECONDS,
+           plusargs=()):
     """Run programs on the RTL, the simulators side by side: {simulator: Replay}.
 
     programs: records as of ga2_progs.record, or the path of an image, relative to `root`.
     lat, ext: latency and words of the external memory, where they are not the usual ones.
+    plusargs: passed to every simulation, without the plus.
 
     A Replay has status (0: everything as the records expect) and output, and of a simulation that
     passed: programs (how many), cycles (their sum) and counters, per program
@@ -280,7 +282,7 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
 
     def simulate(job):
         sim, image = job
-        result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, image, (), timeout)
+        result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, image, plusargs, timeout)
         return _read_replay(sim, *result)
 
     with tempfile.TemporaryDirectory(prefix="ga2-") as folder:

@@ -5,7 +5,7 @@
     python3 tools/mut_ga2.py --only 7 12
 
 Prints a line a mutant with the program that caught it, then `N of N caught`; writes out/mut_ga2.txt
-and out/mut_ga2.json.  The programs are those of model/tests/ga2_suite.py.
+and out/mut_ga2.json. The programs are those of model/tests/ga2_suite.py.
 """
 
 import re
@@ -29,8 +29,9 @@ WORDS = 1024
 FULL_WORDS = 8192
 # The directed programs run in stages by their cycles, so that most faults show in a moment.
 STAGE_CYCLES = (400, 4000, 1 << 30)
+POWER_ON = ("poweron=1",)       # random registers before the reset, for the shortest programs
 
-Stage = namedtuple("Stage", "words programs image")
+Stage = namedtuple("Stage", "words names image plusargs")
 
 MUTANTS = [
     # ---- scratchpad ----
@@ -104,14 +105,14 @@ MUTANTS = [
            "every row takes every byte", "MM widest strides"),
 
     # ---- ST, RQ, VADD, AMAX ----
-    Mutant("rtl/ga2_vec.v", "(op == ST) ? a : b[11:0]", "b[11:0]",
+    Mutant("rtl/ga2.v", "src      = is_st ? {4'd0, a[11:0]} : b;", "src      = b;",
            "ST reads at its external address", "LD at the corners"),
-    Mutant("rtl/ga2_vec.v", "(op == ST) ? b : {4'd0, a}",
-           "(op == ST) ? {4'd0, b[11:0]} : {4'd0, a}",
+    Mutant("rtl/ga2.v", "is_st ? b : {4'd0, a[11:0]};",
+           "is_st ? {4'd0, b[11:0]} : {4'd0, a[11:0]};",
            "ST reaches 4096 external words", "ST at the corners"),
-    Mutant("rtl/ga2_vec.v", "(op == VADD) ? d[15:0] : c;", "(op == VADD) ? d[15:0] : c + 16'd1;",
+    Mutant("rtl/ga2.v", "is_vadd ? d[15:0] : c;", "is_vadd ? d[15:0] : c + 16'd1;",
            "one word too many, but not in VADD", "LD at the corners"),
-    Mutant("rtl/ga2_vec.v", "shift    <= e;", "shift    <= {1'b0, e[4:0]};",
+    Mutant("rtl/ga2_vec.v", "shift_q    <= shift;", "shift_q    <= {1'b0, shift[4:0]};",
            "RQ shifts by at most 31", "RQ mantissa 1 relu 0, every shift"),
     Mutant("rtl/ga2_vec.v", "{{24{requantized[7]}}, requantized}", "{24'd0, requantized}",
            "RQ writes bytes without their sign", "RQ at the end"),
@@ -121,7 +122,7 @@ MUTANTS = [
            "VADD lets 128 pass, which is -128", "VADD saturates"),
     Mutant("rtl/ga2_vec.v", "(sum < -9'sd127)", "(sum < -9'sd128)",
            "VADD lets -128 pass", "VADD saturates"),
-    Mutant("rtl/ga2_vec.v", "rd_addr = second ? src2 : src;", "rd_addr = src;",
+    Mutant("rtl/ga2_vec.v", "rd_addr = second ? from2 : from;", "rd_addr = from;",
            "VADD reads its first operand twice", "VADD at the ends"),
     Mutant("rtl/ga2_vec.v", "rd_data > best)", "rd_data >= best)",
            "AMAX finds the last of equal words", "AMAX first of ties"),
@@ -171,7 +172,7 @@ MUTANTS = [
            "ldc is ignored", "MM widest strides"),
     Mutant("rtl/ga2_mm.v", "item_step = tb_q ? 12'd1 : ldb_q;", "item_step = 12'd1;",
            "B is always read as if transposed", "MM widest strides"),
-    Mutant("rtl/ga2_mm.v", "state == STAGE_A && arrived_lane == r", "state == STAGE_A",
+    Mutant("rtl/ga2_mm.v", "stage_a && arrived_lane == r", "stage_a",
            "every row of A is its last one", "MM widest strides"),
     Mutant("rtl/ga2_mm.v", "wr_addr = arrived_addr;", "wr_addr = addr;",
            "C lies one word too far", "MM widest strides"),
@@ -187,22 +188,45 @@ MUTANTS = [
            "SM reads where MM points", "SM of 1 score"),
     Mutant("rtl/ga2.v", "wr_data = dma_wr_data;", "wr_data = vec_wr_data;",
            "LD writes what the vector unit holds", "LD at the corners"),
-    Mutant("rtl/ga2.v", ".ldb     (d[23:12]),", ".ldb     (d[11:0]),",
+    Mutant("rtl/ga2.v", "mm_ldb   = d[23:12];", "mm_ldb   = d[11:0];",
            "ldb is lda", "MM widest strides"),
     Mutant("rtl/ga2.v", "wire runs  = (state == FETCH) || (state == ISSUE)",
            "wire runs  = (state == ISSUE)",
            "total does not count fetches", "HALT alone"),
     Mutant("rtl/ga2.v", "waits && is_mm;", "(waits || issues) && is_mm;",
            "matrix counts issues too", "MM widest strides"),
-    Mutant("rtl/ga2.v", "waits && (is_ld || op == OP_ST);", "waits && is_ld;",
+    Mutant("rtl/ga2.v", "waits && (is_ld || is_st);", "waits && is_ld;",
            "dma does not count ST", "LD at the corners"),
-    Mutant("rtl/ga2.v", "(is_vec && op != OP_ST)", "is_vec",
+    Mutant("rtl/ga2.v", "(is_vec && !is_st)", "is_vec",
            "vector counts ST too", "LD at the corners"),
-    Mutant("rtl/ga2.v", "issues && (op != OP_HALT);", "issues;",
+    Mutant("rtl/ga2.v", "issues && !is_halt;", "issues;",
            "instructions counts the HALT", "HALT alone"),
     Mutant("rtl/ga2.v", "            count_vector       <= 32'd0;",
            "            count_vector       <= count_vector;",
            "vector goes on from the program before", "HALT alone"),
+
+    # ---- addresses past 8,192 words, the reset cycle, start ----
+    Mutant("rtl/dma.v", "from_next    = src;", "from_next    = {3'd0, src[12:0]};",
+           "LD cuts external addresses to 13 bits", "the end of 65536 words"),
+    Mutant("rtl/dma.v", "ext_rd_addr = from;", "ext_rd_addr = {3'd0, from[12:0]};",
+           "LD asks for addresses of 13 bits", "the end of 65536 words"),
+    Mutant("rtl/ga2_vec.v", "ext_wr_addr = to;", "ext_wr_addr = {3'd0, to[12:0]};",
+           "ST cuts external addresses to 13 bits", "the end of 65536 words"),
+    Mutant("rtl/ga2.v", "ext_wr_en = vec_ext_wr_en && !rst;", "ext_wr_en = vec_ext_wr_en;",
+           "the reset cycle writes to the external memory", "HALT alone"),
+    Mutant("rtl/ga2.v", "(wr_en && !rst)", "(wr_en)",
+           "the reset cycle writes to the scratchpad", "HALT alone"),
+    Mutant("rtl/ga2_mm.v", "(state == STAGE_A) && arrived && !rst;",
+           "(state == STAGE_A) && arrived;",
+           "the reset cycle writes to a row of A", "HALT alone"),
+    Mutant("rtl/ga2_mm.v", "(state == STAGE_B) && arrived && !rst;",
+           "(state == STAGE_B) && arrived;",
+           "the reset cycle writes to a column of B", "HALT alone"),
+    Mutant("rtl/ga2.v", "                if (start)", "                if (1'b1)",
+           "IDLE does not wait for start", "HALT alone"),
+    Mutant("rtl/ga2.v", "                state_next = HALT;",
+           "                state_next = start ? IDLE : HALT;",
+           "start takes the chip out of HALT", "HALT alone"),
 ]
 
 EQUIVALENTS = [
@@ -246,16 +270,21 @@ def make_stages(folder):
         chosen = [program for program in programs
                   if least <= ga2_isa.cycle_counts(program.code)[0] < most]
         stages.append(make_stage(folder, WORDS, chosen))
+        if least == 0:
+            stages.append(stages[0]._replace(plusargs=POWER_ON))
         least = most
     stages.append(make_stage(folder, FULL_WORDS, ga2_suite.ends(FULL_WORDS)))
-    return stages
+    far = folder / "far.hex"
+    far.write_text(ga2_progs.image([ga2_suite.far_end()]), encoding="ascii")
+    most = ga2_suite.MOST_WORDS
+    return stages + [Stage(most, [f"the end of {most} words"], far, ())]
 
 
 def make_stage(folder, words, programs):
     path = folder / f"{words}-{len(programs)}.hex"
     records = [ga2_progs.record(program.code, program.ext, words=words) for program in programs]
     path.write_text(ga2_progs.image(records), encoding="ascii")
-    return Stage(words, programs, path)
+    return Stage(words, [program.name for program in programs], path, ())
 
 
 def suite_check(stages):
@@ -264,8 +293,9 @@ def suite_check(stages):
         for stage in stages:
             status, text = hw.sim_icarus(hw.RTL + hw.TB, "ga2_tb", root=copy,
                                          defines=[f"EXTW={stage.words}", f"LAT={ga2_isa.LAT}"],
-                                         programs=stage.image, timeout=seconds)
-            finding = read(status, text, stage.programs)
+                                         programs=stage.image, plusargs=stage.plusargs,
+                                         timeout=seconds)
+            finding = read(status, text, stage.names)
             if finding.kind != mutate.PASSED:
                 break
         return finding
@@ -273,7 +303,7 @@ def suite_check(stages):
     return check
 
 
-def read(status, text, programs):
+def read(status, text, names):
     """The Finding in a simulation's output: its first problem, and the program that showed it."""
     if status == 0:
         return Finding(mutate.PASSED, "", "")
@@ -282,7 +312,7 @@ def read(status, text, programs):
     problem = re.search(r"^(?:MISMATCH|FAIL) program (\d+): .*", text, re.MULTILINE)
     if not problem:
         return Finding(mutate.BROKEN, "", text.strip().rpartition("\n")[2])
-    return Finding(mutate.PROBLEM, programs[int(problem.group(1))].name, problem.group())
+    return Finding(mutate.PROBLEM, names[int(problem.group(1))], problem.group())
 
 
 if __name__ == "__main__":

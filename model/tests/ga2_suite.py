@@ -2,6 +2,7 @@
 
     directed(words)                  every instruction at its extremes, one idea a program
     ends(words)                      the part of them that depends on `words`
+    far_end(lat)                     one record, for the largest external memory there is
     random_programs(count, seed)     seeded programs of 10 to 25 instructions over random operands
 
 Only external memory and the counters are compared, so nearly every program loads a window of memory
@@ -22,6 +23,7 @@ Program = namedtuple("Program", "name code ext")
 WINDOW = 1024                                   # most words a directed program works in
 RANDOM_WINDOW = 512                             # and a random one
 LEAST_WORDS = 1024                              # external memory the directed programs need
+MOST_WORDS = 1 << 16                            # external memory that 16 address bits reach
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
 HALT = build("HALT")
@@ -39,6 +41,29 @@ def ends(words=ga2_isa.EXT):
         raise ga2_isa.IsaError(f"the directed programs take an external memory of {LEAST_WORDS} to "
                                f"{ga2_isa.EXT} words, not {words} (set GA2_EXT for more)")
     return _transfers(words) + _longest(words)
+
+
+def far_end(lat=ga2_isa.LAT):
+    """The record of a program that crosses every power of 2 up to the end of MOST_WORDS words.
+
+    `build` and `encode` take addresses below EXT only, so the far ones are put in afterwards.
+    """
+    code = []
+    for bits in range(10, 17):
+        edge = 1 << bits
+        count = 8 if edge < MOST_WORDS else 4
+        code += [dict(_load(16 * bits, 0, count), b=edge - 4),
+                 _store(16 * bits, 16 * bits, count),
+                 dict(_store(16 * bits - 1, 0, count), b=edge - 4)]
+    code.append(HALT)
+    before = [ga2_isa.s32(0x9E3779B1 * word) for word in range(MOST_WORDS)]
+    after = ga2_isa.Machine(before, MOST_WORDS).run(code).ext
+    numbers = [len(code)]
+    for ins in code:
+        word = ga2_isa.encode(dict(ins, b=0)) | ins["b"] << ga2_isa.FIELDS["b"][0]
+        numbers += [(word >> low) & 0xFFFFFFFF for low in (96, 64, 32, 0)]
+    numbers += [word & 0xFFFFFFFF for word in before + after]
+    return numbers + list(ga2_isa.cycle_counts(code, lat))
 
 
 # ---- data and frames ------------------------------------------------------------------------

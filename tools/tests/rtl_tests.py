@@ -1,5 +1,6 @@
 """Tests of the RTL: the program suite passes in both simulators, and nothing that is wrong does."""
 
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -16,6 +17,20 @@ WORDS = 1024
 RANDOM = 20
 SEED = 3
 SIMULATE = {"icarus": hw.sim_icarus, "verilator": hw.sim_verilator}
+# patterns of where the testbench finds the registers of each file
+PLACES = (
+    ("ga2", r"dut"),
+    ("sram", r"dut\.scratchpad"),
+    ("dma", r"dut\.dma_i"),
+    ("ga2_vec", r"dut\.vec_i"),
+    ("ga2_sm", r"dut\.sm_i"),
+    ("exp_lut", r"dut\.sm_i\.exp_lut_i"),
+    ("divu", r"dut\.sm_i\.divu_i"),
+    ("ga2_mm", r"dut\.mm_i"),
+    ("rowmem", r"dut\.mm_i\.lane_of\[p\]\.a_row"),
+    ("rowmem", r"dut\.mm_i\.lane_of\[p\]\.b_col"),
+    ("systolic", r"dut\.mm_i\.systolic_i(\.row\[p/4\]\.col\[p%4\])?"),
+)
 COUNTERS = ("total", "matrix", "dma", "vector", "instructions")
 STORE = build("ST", src=0, dst=5, len=1)
 HALT = build("HALT")
@@ -29,22 +44,26 @@ class Rtl(unittest.TestCase):
             raise unittest.SkipTest(reason)
 
 
-class Suite(Rtl):
-    def replay(self, suite):
-        for job, result in rtl_full.measure([suite]):
-            with self.subTest(latency=job.lat, simulator=job.sim):
+    def replay(self, suite, latencies=rtl_full.LATENCIES, sims=hw.SIMULATORS):
+        for job, result in rtl_full.measure([suite], latencies, sims):
+            with self.subTest(latency=job.lat, simulator=job.sim, plusargs=suite.plusargs):
                 self.assertEqual(result.output, "")
                 self.assertEqual(result.mismatches, 0)
-                expected = sum(ga2_isa.cycle_counts(program.code, job.lat)[0]
-                               for program in suite.programs)
-                self.assertEqual(result.cycles, expected)
+                self.assertEqual(result.cycles, sum(one[-5] for one in suite.records(job.lat)))
 
+
+class Suite(Rtl):
     def test_directed_programs_at_three_latencies(self):
-        self.replay(rtl_full.Suite("directed", WORDS, ga2_suite.directed(WORDS)))
+        self.replay(rtl_full.suite("directed", WORDS, ga2_suite.directed(WORDS)))
 
     def test_random_programs_at_three_latencies(self):
         programs = ga2_suite.random_programs(RANDOM, SEED, WORDS)
-        self.replay(rtl_full.Suite("random", WORDS, programs))
+        self.replay(rtl_full.suite("random", WORDS, programs))
+
+    def test_the_end_of_the_largest_external_memory(self):
+        suite = rtl_full.Suite("far end", ga2_suite.MOST_WORDS, ["far end"],
+                               lambda lat: [ga2_suite.far_end(lat)], ())
+        self.replay(suite, [ga2_isa.LAT], ["icarus"])
 
     def test_the_chips_counters_program_by_program(self):
         programs = ga2_suite.random_programs(5, SEED, WORDS)
@@ -53,6 +72,36 @@ class Suite(Rtl):
         for sim, ended in hw.replay(records, lat=8, ext=WORDS).items():
             with self.subTest(simulator=sim):
                 self.assertEqual(ended.counters, expected)
+
+
+class PowerOn(Rtl):
+    """Whatever the registers hold, a cycle of reset writes nothing and makes the chip ready."""
+
+    def setUp(self):
+        self.programs = [program for program in ga2_suite.directed(WORDS)
+                         if ga2_isa.cycle_counts(program.code)[0] < 400]
+
+    def test_before_every_program_in_icarus(self):
+        for seed in (1, 2, 3):
+            suite = rtl_full.suite("short", WORDS, self.programs, rtl_full.power_on(seed))
+            self.replay(suite, [ga2_isa.LAT], ["icarus"])
+
+    def test_before_the_first_program_in_verilator(self):
+        for seed in range(1, 21):
+            first = self.programs[seed % len(self.programs)]
+            suite = rtl_full.suite("first", WORDS, [first], rtl_full.power_on(seed))
+            self.replay(suite, [ga2_isa.LAT], ["verilator"])
+
+    def test_every_register_is_preset(self):
+        testbench = (hw.ROOT / "tb/ga2_tb.v").read_text(encoding="ascii")
+        presets = testbench[testbench.index("always @(preset)"):testbench.index("task power_on")]
+        presets += "dut.scratchpad.mem"         # left as load_program has filled it
+        for file, place in PLACES:
+            source = (hw.ROOT / f"rtl/{file}.v").read_text(encoding="ascii")
+            registers = re.findall(r"(\w+)(?:\[\w+\])? *<= ", re.sub("//.*", "", source))
+            self.assertTrue(registers, file)
+            for register in registers:
+                self.assertRegex(presets, rf"\b{place}\.{register}\b")
 
 
 class WrongImages(Rtl):
