@@ -235,6 +235,13 @@ class Emission:
         self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
         return [probabilities]
 
+    def emit_probabilities(self, node):
+        """A softmax whose words stay as the unit makes them."""
+        rows, columns = node.shape
+        for r in range(rows):
+            self.emit("SM", dst=self.address[node.id] + r * columns,
+                      src=self.address[node.ins[0]] + r * columns, len=columns)
+
     def emit_add(self, node):
         *operands, result = self.params[node.id]
         temporaries = []

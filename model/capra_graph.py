@@ -10,6 +10,11 @@ import operator
 from dataclasses import dataclass, field
 
 from ga2_isa import K_MAX
+from softmax_gold import ONE
+
+
+# Operations whose results are not int8 and go nowhere but outside: what they are.
+STORED = {"output": "what it stores", "argmax": "its indices", "probabilities": "its 17-bit words"}
 
 
 class CompileError(ValueError):
@@ -92,6 +97,11 @@ class Graph:
                                f"{first + rows - 2} of node {a}, which has columns 0 to "
                                f"{columns - 1}")
         return self._add("causal_softmax", [a], (rows, columns), first=first)
+
+    def probabilities(self, a):
+        """The softmax of each row as the chip's own words, 65536 being 1.0; only to be put out."""
+        self._use("probabilities", a)
+        return self._add("probabilities", [a], self.nodes[a].shape)
 
     def add(self, a, b):
         """a + b, of one shape."""
@@ -191,10 +201,9 @@ class Graph:
         """Refuse operands that no operation, or not this one, can read."""
         for i in ins:
             op = self._node(operation, i).op
-            if op == "output" or (op == "argmax" and operation != "output"):
-                raise CompileError(f"{operation}: node {i} is {op}; "
-                                   f"{'its indices' if op == 'argmax' else 'what it stores'} "
-                                   "cannot be an operand")
+            if op in STORED and not (op != "output" and operation == "output"):
+                raise CompileError(f"{operation}: node {i} is {op}; {STORED[op]} cannot be an "
+                                   "operand")
             if operation == "relu" and op == "slice":
                 raise CompileError(f"relu: node {i} is a slice, a view; a relu would have to copy "
                                    "it")
@@ -340,6 +349,8 @@ def meaning(node, ins):
         return [softmax_row(row) for row in ins[0]]
     if node.op == "causal_softmax":
         return causal_softmax_rows(ins[0], attrs["first"])
+    if node.op == "probabilities":
+        return [[ONE * p for p in softmax_row(row)] for row in ins[0]]
     if node.op == "add":
         return [[p + q for p, q in zip(*rows)] for rows in zip(*ins)]
     if node.op == "relu":

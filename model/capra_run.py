@@ -106,6 +106,8 @@ def _interpret_node(P, node, ins):
         seen = [row[:node.attrs["first"] + i] for i, row in enumerate(ins[0])]
         return [[requant(p, *constants) for p in softmax(row)] + [0] * (node.shape[1] - len(row))
                 for row in seen]
+    if node.op == "probabilities":
+        return [softmax(row) for row in ins[0]]
     if node.op == "add":
         one, two = (_rescale(rows, pair) for rows, pair in zip(ins, constants))
         total = [[clamp8(p + q) for p, q in zip(*rows)] for rows in zip(one, two)]

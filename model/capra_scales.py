@@ -13,6 +13,7 @@ from quant import INT8_MAX
 SOFTMAX_IN = 1 / 16
 SOFTMAX_OUT = 1 / INT8_MAX
 SOFTMAXES = ("softmax", "causal_softmax")
+UNSCALED = ("argmax", "probabilities")          # integers that stand for themselves
 SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result to their operands
 
 
@@ -22,7 +23,7 @@ def plan_scales(g, calib, ranges=None):
     calib: input dicts {name: rows}; ranges: {tag: largest absolute value}, which replaces the
     measured range of every node with that tag. Without a sample, `ranges` must reach every tensor
     that is not a weight or beside a softmax: CompileError names the first it does not. An argmax
-    has no scale: None.
+    and probabilities have no scale: None.
     """
     planned, measured = plan_ranges(g, calib, ranges)
     scale = group_scales(g, planned)
@@ -93,11 +94,13 @@ def group_scales(g, planned):
         if node.op in SOFTMAXES:
             _pin(pinned, group, node.ins[0], SOFTMAX_IN)
             _pin(pinned, group, node.id, SOFTMAX_OUT)
+        elif node.op == "probabilities":
+            _pin(pinned, group, node.ins[0], SOFTMAX_IN)
 
     scale = {}
     for node in g.nodes:
         number = group[node.id]
-        if node.op == "argmax" or (node.op == "output" and scale[node.ins[0]] is None):
+        if node.op in UNSCALED or (node.op == "output" and scale[node.ins[0]] is None):
             scale[node.id] = None
         elif number in pinned:
             scale[node.id] = pinned[number]

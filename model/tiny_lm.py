@@ -200,12 +200,16 @@ def append_to_cache(g, cached, k_new, v_new):
 
 def feed_forward(g, W, x, attn):
     """The logits node: everything behind the attention, row by row."""
+    return g.tag(g.matmul(last_hidden(g, W, x, attn), W["Wout"]), "logits")
+
+
+def last_hidden(g, W, x, attn):
+    """The node y in front of the logits."""
     proj = g.tag(g.matmul(attn, W["Wo"]), "proj")
     h = g.tag(g.add(x, proj), "h")
     hidden = g.tag(g.relu(g.tag(g.matmul(h, W["W1"]), "hidden")), "hidden")
     ff = g.tag(g.matmul(hidden, W["W2"]), "ff")
-    y = g.tag(g.add(h, ff), "y")
-    return g.tag(g.matmul(y, W["Wout"]), "logits")
+    return g.tag(g.add(h, ff), "y")
 
 
 def outputs(g, logits, k_new, v_new):

@@ -149,27 +149,29 @@ def block_inputs(P, terms, c, m, cache):
     return inputs
 
 
-def unproved(chip, shapes, length=K_MAX):
+def unproved(chip, shapes, length=K_MAX, step=None, names=OUTPUTS):
     """Sentences on programs of `chip`, an ExactChip, that do not compute the plain steps' integers.
 
-    The plain steps are those of positions 0 .. length - 1; `shapes` are (c, m), c + m <= length.
+    The plain steps, step(L) with L tokens in context, by default those of the chip's plan, are
+    those of positions 0 .. length - 1; `shapes` are (c, m), c + m <= length; `names` the outputs.
     """
+    step = step or chip.plan.step
     terms = Terms()
-    first = chip.plan.step(1)
-    steps = {name: [] for name in OUTPUTS}      # a row of terms for each position
+    first = step(1)
+    steps = {name: [] for name in names}        # a row of terms for each position
     problems = not_returning(first)
     for position in range(length):
-        P = chip.plan.step(position + 1)
+        P = step(position + 1)
         problems += other_scales(P, first, f"the step at position {position}")
-        step = outputs(P, terms, block_inputs(P, terms, position, 1, steps))
-        for name in OUTPUTS:
-            steps[name] += step[name]
+        row = outputs(P, terms, block_inputs(P, terms, position, 1, steps))
+        for name in names:
+            steps[name] += row[name]
     for c, m in shapes:
         P = chip._vprog(c, m)
         where = f"{m} rows behind {c}"
         problems += other_scales(P, first, where)
         block = outputs(P, terms, block_inputs(P, terms, c, m, steps))
-        for name in OUTPUTS:
+        for name in names:
             wrong = [i for i in range(m) if block[name][i] != steps[name][c + i]]
             if wrong:
                 problems.append(f"{where}: {name} of row {wrong[0]} is not what the step at "

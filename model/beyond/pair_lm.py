@@ -84,7 +84,8 @@ class PairChip(FastChip):
         """The guess after the tokens `before`, `tok`, from the chip."""
         P = self.draft_program(before)
         ext = capra.ext_image(P, {"x": [self.m["E"][tok]]})
-        self.log.append({"kind": "draft", "code": P.code, "ext": ext, "before": before, "last": tok})
+        self.log.append({"kind": "draft", "code": P.code, "ext": ext, "before": before,
+                         "last": tok})
         return capra.run_image(P, ext)["tok"][0][0][0]
 
     def draft_program(self, before):

@@ -61,11 +61,12 @@ UNBROKEN_SECONDS = 600          # a limit that only something broken reaches
 TEXT_COLUMNS = 160              # of a problem in the JSON file
 
 
-def run(script, mutants, equivalents, folders, check, argv=None, root=cli.ROOT):
+def run(script, mutants, equivalents, folders, check, argv=None, root=cli.ROOT, closing=None):
     """The whole of a mutation script; returns its exit status, 0 if all is as the tables say.
 
     folders: what a copy consists of, relative to `root`.
     check(copy, seconds) -> Finding: runs the checks in the copy up to the first problem.
+    closing(rows) -> what the script says of its results in front of the last lines.
     """
     arguments = parse(script, argv)
     jobs = select(list(mutants) + list(equivalents), arguments.only)
@@ -84,9 +85,10 @@ def run(script, mutants, equivalents, folders, check, argv=None, root=cli.ROOT):
         show(format_row(row))
     if arguments.json:
         print(json.dumps(rows, indent=2))
-    show(format_count(rows))
+    end = "\n".join(([closing(rows)] if closing else []) + [format_count(rows)])
+    show(end)
     if not arguments.only:
-        write(arguments.out, script, rows)
+        write(arguments.out, script, rows, end)
     return 0 if all(row["as declared"] for row in rows) else 1
 
 
@@ -333,8 +335,8 @@ def count_caught(rows):
     return sum(row["verdict"] in (CAUGHT, CRASH) for row in rows)
 
 
-def write(folder, script, rows):
+def write(folder, script, rows, end):
     """folder/<script>.txt and .json: the same bytes from every run with the same verdicts."""
-    lines = ["the unbroken copy passes"] + [format_row(row) for row in rows] + [format_count(rows)]
+    lines = ["the unbroken copy passes"] + [format_row(row) for row in rows] + [end]
     cli.write_text(folder / f"{script}.txt", "\n".join(lines) + "\n")
     cli.write_json(folder / f"{script}.json", rows)
