@@ -32,6 +32,7 @@ mutants: setup  ## put faults in on purpose: do the tests notice?
 	$(PYTHON) tools/mut_ch16_compiler.py
 	$(PYTHON) tools/beyond/mut_causal.py
 	$(PYTHON) tools/beyond/mut_sample.py
+	$(PYTHON) tools/beyond/mut_batch.py
 	$(PYTHON) tools/mut_ga2.py
 
 lint:  ## all warnings of both simulators, and Python's, as errors

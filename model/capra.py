@@ -198,7 +198,9 @@ class Emission:
         inner = a.shape[1]
         ldb = b.shape[1]
         transposed = node.attrs["transpose_b"]
-        accumulators = self.temporary(node, words(node))
+        in_parts = self.g.in_parts(node.id)     # then its own place holds the sums
+        accumulators = ((self.address[node.id], words(node)) if in_parts
+                        else self.temporary(node, words(node)))
         for r in range(0, rows, TILE):
             for c in range(0, columns, TILE):
                 self.emit("MM", dst=accumulators[0] + r * columns + c,
@@ -206,9 +208,16 @@ class Emission:
                           B=self.address[b.id] + c * (ldb if transposed else 1),
                           M=min(TILE, rows - r), K=inner, N=min(TILE, columns - c),
                           tb=transposed, lda=inner, ldb=ldb, ldc=columns)
+        if in_parts:
+            return []
         self.requantize(self.address[node.id], accumulators[0], words(node), self.params[node.id],
                         relu=self.g.fused_relu(node.id))
         return [accumulators]
+
+    def emit_part(self, node):
+        """The matmul's requantizer over these rows, into the part's own place."""
+        sums = self.address[node.ins[0]] + node.attrs["start"] * node.shape[1]
+        self.requantize(self.address[node.id], sums, words(node), self.params[node.ins[0]])
 
     def emit_softmax(self, node):
         rows, columns = node.shape

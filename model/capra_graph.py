@@ -144,16 +144,27 @@ class Graph:
     def slice_rows(self, a, start, count):
         """Rows start .. start+count-1 of `a`, as a view: no instruction, no copy."""
         self._use("slice_rows", a)
-        if not (is_integer(start) and is_integer(count)):
-            raise CompileError(f"slice_rows: start {start!r} and count {count!r} must be integers")
         rows, columns = self.nodes[a].shape
-        if count < 1:
-            raise CompileError(f"slice_rows: count {count} of rows from {start}: a slice has at "
-                               "least one row")
-        if start < 0 or start + count > rows:
-            raise CompileError(f"slice_rows: rows {start} to {start + count - 1} of node {a}, "
-                               f"which has rows 0 to {rows - 1}")
+        self._check_rows("slice_rows", a, rows, start, count)
         return self._add("slice", [a], (count, columns), start=start, count=count)
+
+    def part_rows(self, a, start, count):
+        """Rows start .. start+count-1 of the matmul `a`, written where this node belongs.
+
+        A requantizer copies anyway, so a part, unlike a slice, may be a part of a concatenation.
+        The matmul then is no int8 tensor: it keeps its sums, and only parts may read them.
+        """
+        self._use("part_rows", a)
+        if self.nodes[a].op != "matmul":
+            raise CompileError(f"part_rows: its input is node {a}, {self.nodes[a].op}; only a "
+                               "matmul has sums to requantize in parts")
+        others = [i for i in self.consumers(a) if self.nodes[i].op != "part"]
+        if others:
+            raise CompileError(f"part_rows: matmul {a} also feeds node {others[0]}, which needs "
+                               "all of it in one place")
+        rows, columns = self.nodes[a].shape
+        self._check_rows("part_rows", a, rows, start, count)
+        return self._add("part", [a], (count, columns), start=start, count=count)
 
     def argmax(self, a):
         """The index of the first largest value of each row, shape (rows, 1)."""
@@ -181,6 +192,10 @@ class Graph:
     def fused_relu(self, a):
         """Whether node `a` is a matmul whose requantizer applies a relu."""
         return any(self.nodes[i].op == "relu" for i in self.consumers(a))
+
+    def in_parts(self, a):
+        """Whether node `a` is a matmul that is requantized in parts."""
+        return any(self.nodes[i].op == "part" for i in self.consumers(a))
 
     # ---- building --------------------------------------------------------------------------------
 
@@ -210,6 +225,20 @@ class Graph:
             if self.fused_relu(i):
                 raise CompileError(f"{operation}: matmul {i} feeds a relu, which replaces its "
                                    "values; use the relu's node")
+            if self.in_parts(i) and operation != "part_rows":
+                raise CompileError(f"{operation}: matmul {i} is requantized in parts and lies in "
+                                   "no one place; use the parts' nodes")
+
+    def _check_rows(self, operation, a, rows, start, count):
+        """Refuse a range of rows that node `a`, of `rows` rows, does not have."""
+        if not (is_integer(start) and is_integer(count)):
+            raise CompileError(f"{operation}: start {start!r} and count {count!r} must be integers")
+        if count < 1:
+            raise CompileError(f"{operation}: count {count} of rows from {start}: a "
+                               f"{operation.split('_')[0]} has at least one row")
+        if start < 0 or start + count > rows:
+            raise CompileError(f"{operation}: rows {start} to {start + count - 1} of node {a}, "
+                               f"which has rows 0 to {rows - 1}")
 
     def _shapes(self, *ins):
         return " and ".join("%d x %d" % self.nodes[i].shape for i in ins)
@@ -357,7 +386,7 @@ def meaning(node, ins):
         return [[max(0.0, value) for value in row] for row in ins[0]]
     if node.op == "concat":
         return ins[0] + ins[1]
-    if node.op == "slice":
+    if node.op in ("slice", "part"):
         return ins[0][attrs["start"]:attrs["start"] + attrs["count"]]
     if node.op == "argmax":
         return [[float(row.index(max(row)))] for row in ins[0]]

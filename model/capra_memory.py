@@ -2,7 +2,8 @@
 
 One buffer per tensor, except views. A view names another tensor's buffer and an offset in words: a
 concatenation's parts lie in its result, a fused relu's matmul in the relu's place, a slice in its
-source. Buffers take turns in the scratchpad through a first-fit allocator.
+source. A matmul requantized in parts has a buffer, too, for its sums, until the last part. Buffers
+take turns in the scratchpad through a first-fit allocator.
 """
 
 from collections import namedtuple

@@ -97,6 +97,8 @@ def _interpret_node(P, node, ins):
     constants = P.params.get(node.id)
     if node.op == "matmul":
         columns = ins[1] if node.attrs["transpose_b"] else transpose(ins[1])
+        if P.graph.in_parts(node.id):           # the sums; its parts are requantized
+            return [[_dot(row, column) for column in columns] for row in ins[0]]
         relu = P.graph.fused_relu(node.id)
         return [[requant(_dot(row, column), *constants, relu=relu) for column in columns]
                 for row in ins[0]]
@@ -114,8 +116,9 @@ def _interpret_node(P, node, ins):
         return _rescale(total, constants[2])
     if node.op == "concat":
         return ins[0] + ins[1]
-    if node.op == "slice":
-        return ins[0][node.attrs["start"]:node.attrs["start"] + node.attrs["count"]]
+    if node.op in ("slice", "part"):
+        rows = ins[0][node.attrs["start"]:node.attrs["start"] + node.attrs["count"]]
+        return rows if node.op == "slice" else _rescale(rows, P.params[node.ins[0]])
     if node.op == "argmax":
         return [[row.index(max(row))] for row in ins[0]]
     return ins[0]                               # output, and a relu: the matmul has applied it
@@ -136,17 +139,21 @@ def _rescale(rows, constants):
 def stagewise_problems(P, ints):
     """Sentences on tensors that are off the real-number meaning of their operation.
 
-    ints: {node id: rows}, as from `interpret`. Every matmul and softmax must be within 1 level of
-    the operation on its dequantized operands, every add within 2 (two roundings and a sum) of the
-    levels its sum is made in.
+    ints: {node id: rows}, as from `interpret`. Every matmul, part of one and softmax must be within
+    1 level of the operation on its dequantized operands, every add within 2 (two roundings and a
+    sum) of the levels its sum is made in.
     """
     problems = []
     for node in P.graph.nodes:
-        if node.op not in ("matmul", "softmax", "causal_softmax", "add"):
+        if (node.op not in ("matmul", "part", "softmax", "causal_softmax", "add")
+                or P.graph.in_parts(node.id)):
             continue
-        ins = [[[value * P.scale[i] for value in row] for row in ints[i]] for i in node.ins]
+        made = P.graph.nodes[node.ins[0]] if node.op == "part" else node
+        ins = [[[value * P.scale[i] for value in row] for row in ints[i]] for i in made.ins]
         allowed = 2 * _made_in(P.params[node.id][2]) if node.op == "add" else 1
-        reals = meaning(node, ins)
+        reals = meaning(made, ins)
+        if node.op == "part":
+            reals = meaning(node, [reals])
         if P.graph.fused_relu(node.id):
             reals = [[max(0.0, value) for value in row] for row in reals]
         for r, (got, real) in enumerate(zip(ints[node.id], reals)):

@@ -14,7 +14,8 @@ SOFTMAX_IN = 1 / 16
 SOFTMAX_OUT = 1 / INT8_MAX
 SOFTMAXES = ("softmax", "causal_softmax")
 UNSCALED = ("argmax", "probabilities")          # integers that stand for themselves
-SAME_NUMBERS = ("concat", "relu", "slice", "output")    # these tie their result to their operands
+# These tie their result to their operands.
+SAME_NUMBERS = ("concat", "relu", "slice", "part", "output")
 
 
 def plan_scales(g, calib, ranges=None):

@@ -26,8 +26,8 @@ def draw_block(picture, left, top, number, entry):
     block, choice, accepted, new = (entry[key] for key in ("block", "choice", "accepted", "new"))
     guesses = len(block) - 1
     picture.text(left, top, f"Block {number}: {accepted} of {guesses} accepted", bold=True)
-    picture.text(left, top + 18, f"{len(new)} new {'token' if len(new) == 1 else 'tokens'} from one pass",
-                 size=SMALL, fill=GREY)
+    tokens = "token" if len(new) == 1 else "tokens"
+    picture.text(left, top + 18, f"{len(new)} new {tokens} from one pass", size=SMALL, fill=GREY)
     picture.text(left + CELL / 2, top + 46, "last", size=SMALL, anchor="middle", fill=GREY)
     picture.text(left + CELL * (1 + guesses / 2), top + 46, f"{guesses} guesses", size=SMALL,
                  anchor="middle", fill=GREY)
@@ -42,9 +42,11 @@ def draw_block(picture, left, top, number, entry):
         draw_token(picture, x, top + 126, token, kind)
         if i < min(accepted + 1, guesses):
             sign, colour = ("=", BLUE) if i < accepted else ("\u2260", VERMILION)
-            picture.text(x + CELL / 2, top + 114, sign, size=16, anchor="middle", fill=colour, bold=True)
+            picture.text(x + CELL / 2, top + 114, sign, size=16, anchor="middle", fill=colour,
+                         bold=True)
     for i, token in enumerate(new):
-        draw_token(picture, left + (i + 1) * CELL, top + 194, token, "kept" if i < accepted else "free")
+        kind = "kept" if i < accepted else "free"
+        draw_token(picture, left + (i + 1) * CELL, top + 194, token, kind)
 
 
 def draw_token(picture, x, y, token, kind):

@@ -1,4 +1,4 @@
-"""What the scripts share: runs and what they are made of, their table, their programs on the RTL."""
+"""What the scripts share: runs by their names, the table, and programs on the RTL."""
 
 import argparse
 import random
@@ -74,7 +74,7 @@ def rule_tokens():
 
 
 def cells(row):
-    """A row of the chapter's table as text, in the order of HEADER; "-" where nothing is counted."""
+    """A row of the chapter's table as text, in the order of HEADER; "-": nothing to count."""
     def cell(value, form="{}"):
         return "-" if value is None else form.format(value)
 
