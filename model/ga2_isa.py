@@ -1,6 +1,6 @@
 """GA-2's instruction set: one table, and all that is driven by it.
 
-An instruction is a 128-bit word: an opcode and ten fields, always in the same place.  In Python it
+An instruction is a 128-bit word: an opcode and ten fields, always in the same place. In Python it
 is a dict: ins["op"] is the name, the other keys are the field letters.
 
     build / check        an instruction from operand names; every limit the chip relies on
@@ -171,12 +171,12 @@ def s32(word):
     return ((word & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
 
 
-# ---- one instruction ------------------------------------------------------------------------
+# ---- one instruction -----------------------------------------------------------------------------
 
 def build(name, **operands):
     """The instruction `name` from its operand names, checked: build("LD", dst=0, src=16, len=4).
 
-    Operands that are left out are 0.  Raises IsaError as `check` does.
+    Operands that are left out are 0. Raises IsaError as `check` does.
     """
     row = _row(name)
     known = {operand.name: operand for operand in row.operands}
@@ -283,7 +283,7 @@ def decode(word):
     return values
 
 
-# ---- text -----------------------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------------------
 
 def disassemble(code):
     """Readable text of a program, one instruction a line; `assemble` takes it back."""
@@ -323,7 +323,7 @@ def _assemble_line(words):
     return build(words[0], **values)
 
 
-# ---- cycles ---------------------------------------------------------------------------------
+# ---- cycles --------------------------------------------------------------------------------------
 
 def cycle_counts(code, lat=LAT):
     """(total, matrix, dma, vector, instructions) of a program, as the chip's five counters show it.
@@ -346,7 +346,7 @@ def _until_halt(code):
     raise IsaError(f"a program of {len(code)} instructions has no HALT; end it with one")
 
 
-# ---- the reference simulator ----------------------------------------------------------------
+# ---- the reference simulator ---------------------------------------------------------------------
 
 def prepare(code, words=EXT):
     """[(name, operands)] of a program's instructions before its HALT, each checked by `check`."""
@@ -356,7 +356,7 @@ def prepare(code, words=EXT):
 class Machine:
     """GA-2 without its clock: an external memory of `words` words, a scratchpad of zeros.
 
-    `ext` is what the external memory starts with; zeros follow it.  After run(code), .ext and .spad
+    `ext` is what the external memory starts with; zeros follow it. After run(code), .ext and .spad
     are the memories as signed 32-bit integers.
     """
 
@@ -370,7 +370,7 @@ class Machine:
         self.spad = [0] * SPAD
 
     def run(self, code):
-        """Execute `code` up to its HALT; returns the machine.  Raises IsaError as `check` does."""
+        """Execute `code` up to its HALT; returns the machine. Raises IsaError as `check` does."""
         return self.execute(prepare(code, len(self.ext)))
 
     def execute(self, prepared):

@@ -67,7 +67,7 @@ def multiplier(real):
 def requant(acc, mantissa, shift, relu=False):
     """Scale the int32 `acc` by mantissa / 2**shift and saturate it to int8 (0..127 with relu).
 
-    Ties round away from zero.  The reference for rtl/requant.v, compared bit for bit.
+    Ties round away from zero. The reference for rtl/requant.v, compared bit for bit.
     """
     half = (1 << shift) >> 1
     size = (abs(acc) * mantissa + half) >> shift

@@ -1,6 +1,6 @@
 """Fixed-point softmax: int8 scores in, unsigned Q0.16 probabilities out (65536 is 1.0).
 
-A score q stands for the real number q / 16.  With m the largest score,
+A score q stands for the real number q / 16. With m the largest score,
 
     e_i = T[m - x_i],  s = sum of e_i,  r = floor(2**38 / s),  p_i = (e_i * r + 2**21) >> 22
 

@@ -5,7 +5,7 @@
     clip     a block guesses no further than the tokens still wanted
 
 The chapter's verifier takes each query row by itself, so every tile of four keys is staged m times
-and three of the array's four rows idle.  Batched, the scores of all rows are one product, the
+and three of the array's four rows idle. Batched, the scores of all rows are one product, the
 causal rule is a softmax over each row's own prefix, and the results are one product again:
 
     S = Q K^T       m x (c + m)
@@ -13,7 +13,7 @@ causal rule is a softmax over each row's own prefix, and the results are one pro
     attn = P V      m x D
 
 Same numbers bit for bit: row i's scores and its softmax are those of the chapter's slice, and a
-zero adds nothing to an integer sum.  So the reasons in exact_lm hold unchanged (exact_proof_tests
+zero adds nothing to an integer sum. So the reasons in exact_lm hold unchanged (exact_proof_tests
 proves them for these programs, too), and with them its result: the tokens are those of `plain`, for
 every draft.
 
@@ -30,7 +30,7 @@ from tiny_lm import (D, V, append_to_cache, check_context, check_count, check_to
                      outputs, project)
 
 
-# ---- the programs ------------------------------------------------------------------------------
+# ---- the programs --------------------------------------------------------------------------------
 
 def build_batched(m, c, mdl):
     """The target on a block of m rows behind c cached rows, its attention in two products.
@@ -61,7 +61,7 @@ def compile_draft_table(mdl, Wd):
     return capra.compile_graph(build_draft_table(Wd), [{"x": mdl["E"]}])
 
 
-# ---- how many guesses --------------------------------------------------------------------------
+# ---- how many guesses ----------------------------------------------------------------------------
 
 def fixed(k):
     """guesses(wanted, stats) -> how many the next block makes, `wanted` tokens to go: k."""
@@ -92,7 +92,7 @@ def decode(start, n, verify, next_block):
     return tokens[:n + 1], stats
 
 
-# ---- the chip ----------------------------------------------------------------------------------
+# ---- the chip ------------------------------------------------------------------------------------
 
 class FastChip(ExactChip):
     """The host loop on the chip with one scale plan and the options above.

@@ -1,16 +1,16 @@
 """A draft that sees the last two tokens: a bigram matrix for each token before the last.
 
-The target's own runs are counted in triples (before, last, next).  Where a pair was met seldom or
+The target's own runs are counted in triples (before, last, next). Where a pair was met seldom or
 never the bigram speaks: its probabilities count as PRIOR more observations,
 
     p(next | before, last) = (count + PRIOR * p(next | last)) / (total + PRIOR)
 
-so that an unknown pair has the bigram's answer.  Each token before the last then has a matrix W of
-its own, found as the bigram's is, E W = L.  A guess is the chapter's draft program with that matrix
+so that an unknown pair has the bigram's answer. Each token before the last then has a matrix W of
+its own, found as the bigram's is, E W = L. A guess is the chapter's draft program with that matrix
 loaded, at the same cost; 16 such matrices are the 256 entries.
 
 What runs where: counting and solving is done on the host, once per target, as for the chapter's
-bigram.  The chip computes x W and takes the argmax.  A host that may keep 256 small integers needs
+bigram. The chip computes x W and takes the argmax. A host that may keep 256 small integers needs
 no chip for that: the program stands for a draft that is a network.
 """
 

@@ -1,6 +1,6 @@
 """Tests of the faster decoder: verifier, draft's table, clipping, two-token draft, adaptive k.
 
-check_all() -> a list of problems, empty when all is well.  Its parts:
+check_all() -> a list of problems, empty when all is well. Its parts:
 
 1. check_blocks    the batched verifier's outputs are the chapter's, integer by integer
 2. check_tokens    the tokens are the plain ones under all combinations of options; books balance
@@ -37,7 +37,7 @@ def check_all():
         yield from check()
 
 
-# ---- 1 -----------------------------------------------------------------------------------------
+# ---- 1 -------------------------------------------------------------------------------------------
 
 def check_blocks():
     """For random caches and blocks, tok, logits, k_new and v_new are the chapter's verifier's."""
@@ -56,7 +56,7 @@ def check_blocks():
                     yield f"check_blocks: {name}, {m} rows behind {c}: {output} differs"
 
 
-# ---- 2 -----------------------------------------------------------------------------------------
+# ---- 2 -------------------------------------------------------------------------------------------
 
 def check_tokens():
     """13 tokens from token 3 under every combination of options."""
@@ -99,7 +99,7 @@ def unbalanced(n, k, options, stats, log):
     return [rule for rule, holds in rules.items() if not holds]
 
 
-# ---- 3 -----------------------------------------------------------------------------------------
+# ---- 3 -------------------------------------------------------------------------------------------
 
 def check_table():
     """16 answers in one program, the very ones of 16 programs."""
@@ -112,7 +112,7 @@ def check_table():
                 yield f"check_table: {name}: {table[tok]} after {tok}, alone {chip.draft(tok)}"
 
 
-# ---- 4 -----------------------------------------------------------------------------------------
+# ---- 4 -------------------------------------------------------------------------------------------
 
 def check_pairs():
     """A block's guesses are made after (before, last), each pair once in a run."""
@@ -138,7 +138,7 @@ def check_pairs():
             yield f"check_pairs: behind {tokens} it asks {asked}, not {pairs}"
 
 
-# ---- 5 -----------------------------------------------------------------------------------------
+# ---- 5 -------------------------------------------------------------------------------------------
 
 def check_learning():
     """Behind a refused guess nobody looks; a block without a refusal has none."""
@@ -151,7 +151,7 @@ def check_learning():
                    f"not {known}")
 
 
-# ---- 6 -----------------------------------------------------------------------------------------
+# ---- 6 -------------------------------------------------------------------------------------------
 
 def check_play():
     """Statistics and cycles of `play` are the chip's: fixed, clipped, adaptive, two-token."""
@@ -175,7 +175,7 @@ def check_play():
             yield f"check_play: {name}: {said}, on the chip {(stats, cycles)}"
 
 
-# ---- tests -------------------------------------------------------------------------------------
+# ---- tests ---------------------------------------------------------------------------------------
 
 class Exact(unittest.TestCase):
     def test_batched_blocks_are_the_chapters(self):

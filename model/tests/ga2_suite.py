@@ -7,7 +7,7 @@
 
 Only external memory and the counters are compared, so nearly every program loads a window of memory
 into the scratchpad, works in it and stores the whole window: a result that is wrong and a word that
-should not have been written both show.  `words` is the size of the external memory; the window does
+should not have been written both show. `words` is the size of the external memory; the window does
 not grow with it, which keeps the replay quick.
 """
 
@@ -66,7 +66,7 @@ def far_end(lat=ga2_isa.LAT):
     return numbers + list(ga2_isa.cycle_counts(code, lat))
 
 
-# ---- data and frames ------------------------------------------------------------------------
+# ---- data and frames -----------------------------------------------------------------------------
 
 def mixed(rng, count):
     """`count` words that do not die to 0: small, extreme, full words, and int8 under junk bits."""
@@ -113,7 +113,7 @@ def _mm(dst, A, B, M, K, N, tb=0, **strides):
     return build("MM", dst=dst, A=A, B=B, M=M, K=K, N=N, tb=tb, **dense)
 
 
-# ---- directed programs ----------------------------------------------------------------------
+# ---- directed programs ---------------------------------------------------------------------------
 
 def _halts():
     unreached = [_load(0, 0, 4), _store(0, 8, 4), HALT]
@@ -416,7 +416,7 @@ def _restarts():
     ]
 
 
-# ---- random programs ------------------------------------------------------------------------
+# ---- random programs -----------------------------------------------------------------------------
 
 def random_programs(count, seed, words=ga2_isa.EXT):
     """`count` seeded programs; program n of a seed is the same whatever `count` is."""

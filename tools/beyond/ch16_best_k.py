@@ -11,9 +11,9 @@
 3. An adaptive k beside the best fixed one in hindsight: five drafts of the structured model, and
    the bigrams of the random models.
 
-n = 32 tokens, one scale plan.  The target's tokens and the drafts' answers come from the programs
+n = 32 tokens, one scale plan. The target's tokens and the drafts' answers come from the programs
 of the chip; the blocks are then played on these tokens and their cycles counted from their
-programs (fast_lm_tests holds this against the chip).  A block of each size is replayed on the RTL.
+programs (fast_lm_tests holds this against the chip). A block of each size is replayed on the RTL.
 Writes ch16_best_k.json (all numbers), ch16_best_k.txt (what it prints) and ch16_best_k.svg (the
 sweep) into the folder out/.
 """
@@ -48,7 +48,7 @@ SWEEPS = {                                      # title: kind of model, draft
 }
 
 
-# ---- measure -----------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def measure_costs():
     """{(c, m): cycles of the improved verifier} for every block within TOKENS tokens.
@@ -129,7 +129,7 @@ def measure_policy(chip, tokens, policy, costs):
     return {"stats": stats, "verify": cycles, "draft": spec_lm.cycles_of(chip.log)}
 
 
-# ---- rows --------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 def block_rows(costs):
     """Part 1: a dict per m: cycles of a block, what its last row adds, and what a row costs."""
@@ -212,7 +212,7 @@ def summary_rows(rows):
     return summary
 
 
-# ---- format ------------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def format_text(data):
     """What is printed."""
@@ -304,7 +304,7 @@ def summary_table(lines):
                              for line in lines if line["policy"] in shown])
 
 
-# ---- the script --------------------------------------------------------------------------------
+# ---- the script ----------------------------------------------------------------------------------
 
 def main(argv=None):
     args = arguments("Look for the best k.", argv)

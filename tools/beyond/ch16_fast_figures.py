@@ -8,7 +8,7 @@ SMALL = 12
 UNITS = (("matrix", BLUE, None), ("dma", ORANGE, 45), ("vector", SKY, -45), ("fetch", GREY, None))
 
 
-# ---- ch16_fast.svg -----------------------------------------------------------------------------
+# ---- ch16_fast.svg -------------------------------------------------------------------------------
 
 BAR = 15                                        # height of a bar
 GROUP = 2 * BAR + 22                            # from one run to the next
@@ -70,7 +70,7 @@ def stack(picture, x, y, units, speedup, fills):
     picture.text(x(at) + 6, y + BAR - 3, f"{speedup:.2f}x", size=SMALL, halo=True)
 
 
-# ---- ch16_best_k.svg ---------------------------------------------------------------------------
+# ---- ch16_best_k.svg -----------------------------------------------------------------------------
 
 PANEL = 320                                     # width of one target's panel
 CURVES = (                                      # key of a point, words, colour, marker, dash

@@ -12,7 +12,7 @@ mut_ga2.py):
         check = mutate.python_checks(["spec_tests.check_all()"])
         return mutate.run("mut_ch16", MUTANTS, [], ["model"], check, argv)
 
-The unbroken copy must pass first.  Then every mutant gets a private copy of the folders, with the
+The unbroken copy must pass first. Then every mutant gets a private copy of the folders, with the
 old text replaced by the new one, and one of four verdicts:
 
     caught        a check reported a problem
@@ -20,7 +20,7 @@ old text replaced by the new one, and one of four verdicts:
     survived      no check noticed
     broken run    the old text is not there exactly once, the copy does not compile, import or end
 
-The first two count as caught.  A time-out is a broken run unless the table expects it.  Equivalent
+The first two count as caught. A time-out is a broken run unless the table expects it. Equivalent
 changes, each with the reason why no check can notice it, must survive and are not counted.
 """
 
@@ -115,7 +115,7 @@ def select(table, numbers):
     return [job for job in jobs if job[0] in numbers]
 
 
-# ---- measure --------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 def try_unbroken(root, folders, check):
     """(Finding, seconds) of a copy without a fault."""
@@ -223,9 +223,9 @@ def _first_line(text):
     return lines[0][:TEXT_COLUMNS]
 
 
-# ---- checks in Python -----------------------------------------------------------------------
+# ---- checks in Python ----------------------------------------------------------------------------
 
-# Run by `python -c` in the copy, which is first on the import path.  Prints the Finding as JSON.
+# Run by `python -c` in the copy, which is first on the import path. Prints the Finding as JSON.
 DRIVER = r"""
 import importlib, json, os, sys
 
@@ -259,7 +259,7 @@ print("\n" + json.dumps(first_problem(sys.argv[1:])))
 def python_checks(expressions):
     """A check made of Python functions that are called one after the other in a copy.
 
-    expressions: such as "capra_tests.check_slices(range(100))".  A call returns the problems, or a
+    expressions: such as "capra_tests.check_slices(range(100))". A call returns the problems, or a
     tuple that starts with them; a generator ends at the first one.
     """
     def check(copy, seconds):
@@ -277,7 +277,7 @@ def python_checks(expressions):
     return check
 
 
-# ---- format and write -----------------------------------------------------------------------
+# ---- format and write ----------------------------------------------------------------------------
 
 def format_list(jobs):
     """The table, a line a mutant."""

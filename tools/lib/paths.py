@@ -1,6 +1,6 @@
 """The import path, set here alone: every room of the project, so that imports stay plain.
 
-A script or test starts with `import paths`.  Python looks for it in the folder of the file it was
+A script or test starts with `import paths`. Python looks for it in the folder of the file it was
 given, so each folder with files to run holds a link to this one.
 """
 
