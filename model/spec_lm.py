@@ -199,27 +199,15 @@ def one_block(last, k, kc, vc, verify, draft):
     `last` is the last token; `accepted` counts the agreeing guesses in front, `new` lists the
     tokens that come out, k_rows and v_rows the rows that the cache keeps.
     """
-    block = guess_block(last, k, draft)
-    accepted, new, k_rows, v_rows = judge_block(block, verify(len(kc), block, kc, vc))
-    return block[1:], accepted, new, k_rows, v_rows
-
-
-def guess_block(last, k, draft):
-    """The block of the last token and the draft's k guesses behind it."""
     block = [last]
     for _ in range(k):
         block.append(check_token("the draft's guess", draft(block[-1])))
-    return block
-
-
-def judge_block(block, answer):
-    """(accepted, new, k_rows, v_rows), as of one_block, from a verify's answer to the block."""
-    choice, k_rows, v_rows = checked(answer, len(block))
     guesses = block[1:]
+    choice, k_rows, v_rows = checked(verify(len(kc), block, kc, vc), len(block))
     accepted = agreeing(guesses, choice)
     new = guesses[:accepted] + [choice[accepted]]
     kept = accepted + 1                         # rows 0 .. a: the last token's, then the guesses'
-    return accepted, new, k_rows[:kept], v_rows[:kept]
+    return guesses, accepted, new, k_rows[:kept], v_rows[:kept]
 
 
 def agreeing(guesses, choice):

@@ -61,7 +61,7 @@ MUTANTS = (
            "cache: keys and values are swapped", EXACT),
     # The block and the draft chain
     Mutant(FILE, "verify(len(kc), block, kc, vc)",
-           "verify(len(kc), block[1:] + block[:1], kc, vc)",
+           "verify(len(kc), guesses + block[:1], kc, vc)",
            "block: the last token is not first, but last", EXACT),
     Mutant(FILE, "draft(block[-1])",
            "draft(block[0])",

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import capra
 from fast_lm import FastChip
 from ga2_isa import K_MAX
-from spec_lm import count_block, guess_block, judge_block, new_stats
+from spec_lm import count_block, new_stats, one_block
 from tiny_lm import D, V, check_context, check_count, check_token, feed_forward, project
 
 
@@ -120,14 +120,27 @@ def serve(sequences, slots, verify, draft_after):
 
 
 def one_pass(running, verify, draft_after):
-    """One block of each sequence in `running`, verified together."""
+    """One block of each sequence in `running`, verified together.
+
+    The rule of what is kept is one_block's; its guesses and its answer are there already.
+    """
     blocks = [guess_block(one.tokens[-1], one.guesses(one.wanted(), one.stats),
                           draft_after(one.tokens)) for one in running]
     for one, block, answer in zip(running, blocks, verify(running, blocks)):
-        accepted, new, k_rows, v_rows = judge_block(block, answer)
+        guesses = iter(block[1:])
+        _, accepted, new, k_rows, v_rows = one_block(
+            block[0], len(block) - 1, one.kc, one.vc, lambda *_: answer, lambda _: next(guesses))
         one.tokens = one.tokens + new
         one.kc, one.vc = one.kc + k_rows, one.vc + v_rows
         count_block(one.stats, len(block) - 1, accepted, len(new), len(one.kc))
+
+
+def guess_block(last, k, draft):
+    """The block of the last token and the draft's k guesses behind it."""
+    block = [last]
+    for _ in range(k):
+        block.append(draft(block[-1]))
+    return block
 
 
 # ---- the chip ------------------------------------------------------------------------------------

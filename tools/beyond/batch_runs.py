@@ -9,7 +9,7 @@ import random
 import capra
 import spec_lm
 import tiny_lm
-from batch_lm import BatchChip, Sequence, batch_inputs, one_pass
+from batch_lm import BatchChip, Sequence, batch_inputs, guess_block, one_pass
 from fast_lm import clipped, fixed
 from runs import DRAFT_SEED
 
@@ -95,7 +95,7 @@ def advances(runs, draft, n=COMPANY_TOKENS, guesses=COMPANY_GUESSES):
         for c in range(n):
             for k in guesses:
                 if k < n - c:
-                    block = spec_lm.guess_block(run["tokens"][c], k, draft)
+                    block = guess_block(run["tokens"][c], k, draft)
                     moves[c, k] = 1 + spec_lm.agreeing(block[1:], run["tokens"][c + 1:])
         result.append(moves)
     return result
