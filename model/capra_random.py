@@ -200,7 +200,7 @@ class Maker:
         kind = self.rng.choice(SLICED)
         if kind == "slice":
             return self.slice(self.sliceable(for_softmax), least=2)
-        old = [i for i in self.pool if self.g.nodes[i].op == kind and self.shape(i)[0] > 1]
+        old = [i for i in self.pool if self.g.nodes[i].op == kind]
         if old and not for_softmax and self.rng.randrange(3) == 0:
             return self.rng.choice(old)
         size = 4.0 if for_softmax else 1.0

@@ -314,8 +314,8 @@ def assemble(text):
 def _assemble_line(words):
     values = {}
     for word in words[1:]:
-        key, equals, value = word.partition("=")
-        if not equals or not value.isdecimal():
+        key, _, value = word.partition("=")
+        if not value.isdecimal():
             raise IsaError(f"{words[0]}: '{word}' is not operand=number")
         if key in values:
             raise IsaError(f"{words[0]}: operand {key} is given twice")

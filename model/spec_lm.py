@@ -120,7 +120,7 @@ def solve(A, B):
         rows[j], rows[pivot] = rows[pivot], rows[j]
         rows[j] = [value / rows[j][j] for value in rows[j]]
         for i in range(n):
-            if i != j and rows[i][j]:
+            if i != j:
                 factor = rows[i][j]
                 rows[i] = [value - factor * top for value, top in zip(rows[i], rows[j])]
     return [row[n:] for row in rows]
