@@ -23,7 +23,7 @@ from unittest import mock
 
 import capra
 from capra import CompileError, Graph
-from capra_random import plain_graph, slice_graph
+from capra_random import WIDTHS, Maker, plain_graph, slice_graph
 
 BOUND = 0.16                                    # relative error of a plain graph's outputs
 SLICE_BOUND = 0.40                              # of a slice graph's, whose rows differ in size
@@ -334,8 +334,34 @@ class RandomGraphs(unittest.TestCase):
         sources, uses = count_slices(range(100))
         for kind in ("matmul", "concat", "slice", "input", "weight", "relu", "add"):
             self.assertGreaterEqual(sources[kind], 30, kind)
+        self.assertGreaterEqual(sources["softmax"] + sources["causal_softmax"], 30)
         for kind in ("matmul", "softmax", "scores", "argmax", "add", "output"):
             self.assertGreaterEqual(uses[kind], 30, kind)
+
+    def test_slices_have_the_rows_and_columns_their_use_needs(self):
+        rows_of_shared = set()
+        for seed in range(100):
+            g = slice_graph(seed).graph
+            for node in g.nodes:
+                views = [i for i in g.consumers(node.id) if g.nodes[i].op == "slice"]
+                if views:
+                    self.assertGreaterEqual(node.shape[0], 2)
+                if views and node.op == "weight":
+                    self.assertIn(node.shape[1], WIDTHS)
+                if len(views) > 1:
+                    rows_of_shared.add(node.shape[0])
+                if use_of(node) == "scores":
+                    self.assertGreaterEqual(node.shape[0], 2)
+        self.assertLessEqual({2, 3, 4, 5, 6}, rows_of_shared)
+
+    def test_a_plain_graph_has_six_to_eleven_steps(self):
+        counts = set()
+        for seed in range(40):
+            with mock.patch.object(Maker, "operand", autospec=True,
+                                   side_effect=Maker.operand) as operand:
+                plain_graph(seed)
+            counts.add(operand.call_count)
+        self.assertEqual(counts, set(range(6, 12)))
 
     def test_every_operation_is_made(self):
         count = count_operations(range(100))

@@ -195,6 +195,15 @@ class Scratchpad(unittest.TestCase):
         self.assertEqual(reused.spad_high, 4 * 64)          # two factors, result, accumulators
         self.assertEqual(kept.spad_high, (7 + 6 + 6) * 64)  # all results, weights, accumulators
 
+    def test_the_rescaled_operands_of_a_sum_are_given_back(self):
+        g = Graph()
+        node = g.input("x0", (8, 8))
+        for i in range(1, 4):
+            node = g.add(node, g.input(f"x{i}", (8, 8)))
+        P = capra.compile_graph(g, [ones(g)])
+        self.assertEqual(ops(P), "LD" + " LD RQ RQ VADD" * 3 + " HALT")
+        self.assertEqual(P.spad_high, 5 * 64)               # two operands, both rescaled, the sum
+
     def test_views_share_addresses(self):
         g = Graph()
         x, y = g.input("x", (2, 3)), g.input("y", (4, 3))

@@ -104,9 +104,6 @@ ONE, FLAT, TALL = [(2, 2)], [(1, 2)], [(4, 2), (1, 2)]
 
 # {what is refused: (shapes of the inputs a, b, c, operations of which the last is refused, words)}
 REFUSED = {
-    "an empty input": (
-        [], lambda g: g.input("x", (0, 3)),
-        "input x: shape (0, 3) must be two integers of 1 or more"),
     "an input of a taken name": (ONE, lambda g: g.input("a", (1, 1)), f"input a: {TAKEN}"),
     "a weight of a taken name": (ONE, lambda g: g.weight("a", [[1]]), f"weight a: {TAKEN}"),
     "an output of a taken name": (ONE, lambda g: g.output(0, "a"), f"output a: {TAKEN}"),
@@ -185,6 +182,21 @@ class Refusals(unittest.TestCase):
         g.slice_rows(2, 0, 4)
         g.slice_rows(2, 3, 1)
 
+    def test_a_shape_that_is_no_pair_of_sizes(self):
+        for shape in ((0, 3), (3, 0), (2,), (1, 2, 3), (1.0, 2), (True, 2), 5, None, "ab"):
+            self.refused(f"input x: shape {shape!r} must be two integers of 1 or more",
+                         Graph().input, "x", shape)
+
+    def test_rows_that_are_no_integers(self):
+        g = graph_of((4, 4))
+        for value in (1.0, True, "1", None):
+            self.refused(f"slice_rows: start {value!r} and count 1 must be integers",
+                         g.slice_rows, 0, value, 1)
+            self.refused(f"slice_rows: start 1 and count {value!r} must be integers",
+                         g.slice_rows, 0, 1, value)
+            self.refused(f"causal_softmax: first {value!r} must be an integer",
+                         g.causal_softmax, 0, value)
+
     def test_a_weight_that_is_no_matrix(self):
         for array in ([], [[]], [[1, 2], [3]], 5, None, "ab", [1, 2], ["ab", "cd"], {"a": 1}):
             self.refused(NO_MATRIX, Graph().weight, "w", array)
@@ -195,8 +207,8 @@ class Refusals(unittest.TestCase):
                          Graph().weight, "w", [[1.0, value]])
 
     def test_a_scale_that_is_not_positive_and_finite(self):
-        for scale in (0.0, -1.0, math.inf, math.nan):
-            self.refused(f"matmul: scale {scale} must be a positive finite number",
+        for scale in (0.0, -1.0, math.inf, math.nan, 10 ** 400, "1", None):
+            self.refused(f"matmul: scale {scale!r} must be a positive finite number",
                          graph_of((2, 2)).matmul, 0, 0, scale=scale)
 
     def test_a_node_that_is_not_there(self):
@@ -204,6 +216,7 @@ class Refusals(unittest.TestCase):
         for node in (1, -1, "a", True, None):
             self.refused(f"softmax: {node!r} is not a node; there are 1", g.softmax, node)
             self.refused(f"tag: {node!r} is not a node; there are 1", g.tag, node, "t")
+        self.refused("matmul: 7 is not a node; there are 1", g.matmul, 7, 8)
 
     def test_indices(self):
         for name, operands in (("softmax", [1]), ("matmul", [0, 1]), ("add", [1, 1]),

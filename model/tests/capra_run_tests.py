@@ -92,6 +92,18 @@ class Stagewise(unittest.TestCase):
         self.assertEqual(self.problems(build, 2), [])
         self.assertEqual(len(self.problems(build, 3)), 1)
 
+    def test_a_sum_in_wider_steps_than_its_own(self):
+        # made in steps of 20/127 and put out in 1/16: 2 levels of the one are 5.04 of the other
+        g = Graph()
+        node = g.add(g.input("x", (1, 1)), g.input("y", (1, 1)))
+        g.softmax(node)
+        sample = {"x": [[20]], "y": [[-16]]}
+        P = capra.compile_graph(g, [sample])
+        ints = capra.interpret(P, sample)
+        for level, count in ((59, 0), (58, 1), (69, 0), (70, 1)):      # the sum is 64 levels
+            ints[node] = [[level]]
+            self.assertEqual(len(capra.stagewise_problems(P, ints)), count, level)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -191,9 +191,9 @@ class Refusals(unittest.TestCase):
             self.refused(message, self.stored(), [sample])
 
     def test_ranges_that_are_no_size(self):
-        for value in (-1.0, math.nan, math.inf):
-            self.refused(f"plan_scales: range {value} of tag x must be a finite number, 0 or more",
-                         self.stored(), [{"x": [[1, 2]]}], {"x": value})
+        for value in (-1.0, math.nan, math.inf, 10 ** 400, "1", None):
+            self.refused(f"plan_scales: range {value!r} of tag x must be a finite number, 0 or "
+                         "more", self.stored(), [{"x": [[1, 2]]}], {"x": value})
 
     def test_a_softmax_of_a_softmax(self):
         g = Graph()

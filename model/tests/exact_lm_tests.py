@@ -240,6 +240,7 @@ class Runs(unittest.TestCase):
         chip = ExactChip(make_model(), spec_lm.make_draft(make_model(), 0), 0, 3)
         self.assertEqual(chip.generate(6, 0)[0], [6])
         self.assertEqual(chip.plain(6, 0), ([6], []))
+        self.assertEqual(chip.plan.ranges, scale_plan(make_model(), 1))
         self.assertEqual(chip.generate(6, 2)[0], chip.plain(6, 2)[0])
 
     def test_generate_logs_every_program_in_order(self):

@@ -9,6 +9,7 @@ from pathlib import Path
 import paths
 import ga2_isa
 import ga2_suite
+import softmax_gold
 from ga2_isa import IsaError, build
 
 # Field -> (highest bit, lowest bit) of the 128-bit word.
@@ -78,6 +79,9 @@ class InstructionWord(unittest.TestCase):
     def test_an_all_zero_word_is_a_halt(self):
         self.assertEqual(ga2_isa.decode(0), build("HALT"))
         self.assertEqual(ga2_isa.encode(build("HALT")), 0)
+
+    def test_letters_that_an_instruction_leaves_out_are_0(self):
+        self.assertEqual(ga2_isa.encode({"op": "LD", "c": 4}), 1 << 124 | 4 << 76)
 
     def test_undefined_opcodes_are_refused(self):
         for opcode in range(8, 16):
@@ -181,6 +185,7 @@ class Refusals(unittest.TestCase):
         self.refused(f"SM: dst covers words 4000 to 4099, {past}", "SM", dst=4000, len=100)
         self.refused(f"VADD: src2 covers words 4095 to 4096, {past}", "VADD", src2=4095, len=2)
         self.refused(f"AMAX: dst covers words 4096 to 4096, {past}", "AMAX", dst=4096, len=1)
+        self.refused(f"AMAX: src covers words 4095 to 4096, {past}", "AMAX", src=4095, len=2)
         self.product(f"MM: A covers words 4081 to 4096, {past}", A=4081)
         self.product(f"MM: B covers words 4081 to 4096, {past}", B=4081)
         self.product(f"MM: dst covers words 4081 to 4096, {past}", dst=4081)
@@ -208,6 +213,7 @@ class Refusals(unittest.TestCase):
         build("ST", src=4095, dst=last, len=1)
         build("MM", dst=4080, A=4080, B=4080, M=4, K=4, N=4, lda=4, ldb=4, ldc=4)
         build("SM", dst=0, src=0, len=4096)
+        ga2_isa.check({"op": "LD", "b": 65535, "c": 1}, 65536)
 
     def test_a_destination_that_partly_overlaps_a_source(self):
         end = "it must equal it or lie apart from it"
@@ -283,6 +289,25 @@ class Cycles(unittest.TestCase):
                 run([build("ST", len=1)] * 3)
             self.assertEqual(str(caught.exception),
                              "a program of 3 instructions has no HALT; end it with one")
+
+
+class Words(unittest.TestCase):
+    """What the reference simulator takes a word for."""
+
+    def test_external_memory_is_signed_on_either_side_of_every_edge(self):
+        words = {0x7FFFFFFF: 2 ** 31 - 1, 0x80000000: -2 ** 31, 0xFFFFFFFF: -1, 1 << 32: 0,
+                 -2 ** 31: -2 ** 31, -2 ** 31 - 1: 2 ** 31 - 1}
+        for word, value in words.items():
+            self.assertEqual(ga2_isa.Machine([5, word], 3).ext, [5, value, 0])
+
+    def test_products_and_softmaxes_read_the_low_byte_signed(self):
+        for word, value in ((127, 127), (128, -128), (-128, -128), (-129, 127)):
+            code = [build("LD", dst=0, src=0, len=3),
+                    build("MM", dst=3, A=0, B=2, M=1, K=1, N=1),
+                    build("MM", dst=4, A=2, B=0, M=1, K=1, N=1),
+                    build("SM", dst=5, src=0, len=2), build("HALT")]
+            spad = ga2_isa.Machine([word, 0, 1]).run(code).spad
+            self.assertEqual(spad[3:7], [value, value, *softmax_gold.softmax([value, 0])], word)
 
 
 class ExternalMemorySize(unittest.TestCase):

@@ -206,6 +206,7 @@ class Amount(unittest.TestCase):
     def test_no_tokens_asked_for_on_the_chip(self):
         mdl = make_model()
         chip = spec_lm.SpecChip(mdl, spec_lm.make_draft(mdl, 0), 0, 3, starts=(0,))
+        chip.generate(0, 1)                     # whose log ends with it
         tokens, stats, log = chip.generate(0, 0)
         self.assertEqual((tokens, stats["blocks"], log, spec_lm.cycles_of(log)), ([0], 0, [], 0))
 
@@ -342,7 +343,7 @@ class Calibration(unittest.TestCase):
 class DraftTable(unittest.TestCase):
     """A draft cannot change a token, so its quality has to be looked at by itself."""
 
-    def test_the_bigram_draft_guesses_the_most_frequent_next_token(self):
+    def test_the_bigram_draft_knows_how_often_each_token_comes_next(self):
         mdl = make_model("random", 1)
         after = [Counter() for _ in range(V)]
         for start in range(V):
@@ -350,9 +351,14 @@ class DraftTable(unittest.TestCase):
             for before, token in zip(run, run[1:]):
                 after[before][token] += 1
         Wd = spec_lm.make_draft(mdl, 0)
+        table = spec_lm.bigram_table(mdl)
         for token in range(V):
             guess = spec_lm.draft_next(mdl, Wd, token)
             self.assertEqual(after[token][guess], max(after[token].values()), f"after {token}")
+            seen = V / 2 + sum(after[token].values())
+            for j, logit in enumerate(table[token]):
+                share = (after[token][j] + 0.5) / seen
+                self.assertAlmostEqual(logit, 4 * math.log(16 * share), delta=1e-12)
 
     def test_noise_comes_from_the_seed(self):
         mdl = make_model()

@@ -63,6 +63,13 @@ class ModelTests(unittest.TestCase):
                 drawn = [[value / 4 for value in row] for row in drawn]
             self.assertEqual(m[name], drawn, name)
 
+    def test_the_noise_of_the_structured_model_is_045_and_drawn_from_seed_1(self):
+        m = tiny_lm.make_model()
+        R = random.Random(1)
+        drawn = [[R.gauss(0, 0.45 / 4) for _ in range(D)] for _ in range(D)]
+        self.assertEqual(m["Wq"], drawn)
+        self.assertEqual(m, tiny_lm.make_model("structured", 1, 0.45))
+
     def test_there_are_2304_weight_words(self):
         m = tiny_lm.make_model()
         self.assertEqual(sum(len(m[name]) * len(m[name][0]) for name in tiny_lm.MATRICES), 2304)
@@ -184,6 +191,15 @@ class ChipTests(unittest.TestCase):
                     generate(start, 2)
                 self.assertEqual(str(caught.exception),
                                  f"start {start!r} is not a token; tokens are 0 to 15")
+
+    def test_a_calibration_on_nothing_or_from_what_is_no_token_is_refused(self):
+        for steps, starts, message in (
+                (-1, (0,), "steps = -1 must be an integer, 0 or more"),
+                (2, (), "there is no start to calibrate on; give at least one token"),
+                (2, (1, True), "start True is not a token; tokens are 0 to 15")):
+            with self.assertRaises(ValueError) as caught:
+                tiny_lm.Chip(self.model, steps, starts)
+            self.assertEqual(str(caught.exception), message)
 
     def test_a_number_of_tokens_that_is_no_count_is_refused(self):
         for n in (-1, 2.0, True, "2"):
