@@ -27,6 +27,7 @@ __all__ = ["CompileError", "Graph", "Node", "Program", "compile_graph", "evaluat
            "simulate", "stagewise_problems"]
 
 ZERO = (0, 0)                                   # (mantissa, shift) that requantize any word to 0
+ONE_TO_ONE = multiplier(1.0)                    # those that copy int8
 SAME_SCALE = 1e-9                               # scales closer than this ratio need no requantizing
 
 
@@ -123,6 +124,21 @@ def emit(g, params, ext, place, life, reuse):
         emission.node(node)
     emission.emit("HALT")
     return emission.code, emission.address, emission.allocator.high
+
+
+def runs(columns):
+    """[(first, count, skipped)]: the runs of neighbours in ascending `columns`.
+
+    skipped: how many columns between the first of all and this run are not named.
+    """
+    found = []
+    for position, column in enumerate(columns):
+        skipped = column - columns[0] - position
+        if found and found[-1][2] == skipped:
+            found[-1][1] += 1
+        else:
+            found.append([column, 1, skipped])
+    return found
 
 
 class Emission:
@@ -229,19 +245,33 @@ class Emission:
         self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
         return [probabilities]
 
-    def emit_causal_softmax(self, node):
-        """A softmax of what each row sees, zeros over the rest, where old words would show."""
+    def emit_masked_softmax(self, node):
+        """A softmax of what each row sees, zeros over the rest, where old words would show.
+
+        The unit takes neighbouring words. What a row sees in several runs is first copied side by
+        side, from where the first of them lies; the others' probabilities go back to their places.
+        """
         rows, columns = node.shape
-        source = self.address[node.ins[0]]
+        source, place = self.address[node.ins[0]], self.address[node.id]
         probabilities = self.temporary(node, words(node))
-        for r in range(rows):
-            seen = node.attrs["first"] + r
+        for r, seen in enumerate(node.attrs["seen"]):
             row = r * columns
-            self.emit("SM", dst=probabilities[0] + row, src=source + row, len=seen)
-            if seen < columns:
-                self.requantize(probabilities[0] + row + seen, source + row + seen, columns - seen,
-                                ZERO)
-        self.requantize(self.address[node.id], probabilities[0], words(node), self.params[node.id])
+            scores = source
+            if len(runs(seen)) > 1:
+                scores = probabilities[0]
+                for first, count, skipped in runs(seen):
+                    self.requantize(scores + row + first - skipped, source + row + first, count,
+                                    ONE_TO_ONE)
+            self.emit("SM", dst=probabilities[0] + row + seen[0], src=scores + row + seen[0],
+                      len=len(seen))
+        self.requantize(place, probabilities[0], words(node), self.params[node.id])
+        for r, seen in enumerate(node.attrs["seen"]):
+            row = place + r * columns
+            for first, count, skipped in runs(seen)[1:]:
+                self.requantize(row + first, probabilities[0] + r * columns + first - skipped,
+                                count, self.params[node.id])
+            for first, count, _ in runs(sorted(set(range(columns)) - set(seen))):
+                self.requantize(row + first, row + first, count, ZERO)
         return [probabilities]
 
     def emit_probabilities(self, node):

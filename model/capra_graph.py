@@ -96,7 +96,33 @@ class Graph:
             raise CompileError(f"causal_softmax: row {rows - 1} would see columns 0 to "
                                f"{first + rows - 2} of node {a}, which has columns 0 to "
                                f"{columns - 1}")
-        return self._add("causal_softmax", [a], (rows, columns), first=first)
+        return self._add("masked_softmax", [a], (rows, columns),
+                         seen=[tuple(range(first + i)) for i in range(rows)])
+
+    def masked_softmax(self, a, seen):
+        """Row i is the softmax of its columns seen[i], and exactly 0 elsewhere.
+
+        seen: for each row the columns it sees, ascending. Columns that do not lie in one run are
+        gathered for the softmax unit and scattered behind it.
+        """
+        self._use("masked_softmax", a)
+        rows, columns = self.nodes[a].shape
+        if not (isinstance(seen, (list, tuple)) and len(seen) == rows
+                and all(isinstance(row, (list, tuple, range)) for row in seen)):
+            raise CompileError(f"masked_softmax: seen must be a list of columns for each of the "
+                               f"{rows} rows of node {a}, not {seen!r:.60}")
+        for i, row in enumerate(seen):
+            if not row:
+                raise CompileError(f"masked_softmax: row {i} of node {a} would see 0 columns; it "
+                                   "must see at least one")
+            for column in row:
+                if not (is_integer(column) and 0 <= column < columns):
+                    raise CompileError(f"masked_softmax: row {i} would see column {column!r} of "
+                                       f"node {a}, which has columns 0 to {columns - 1}")
+            if any(one >= two for one, two in zip(row, row[1:])):
+                raise CompileError(f"masked_softmax: row {i} of node {a} would see columns "
+                                   f"{list(row)}; name each once, in ascending order")
+        return self._add("masked_softmax", [a], (rows, columns), seen=[tuple(row) for row in seen])
 
     def probabilities(self, a):
         """The softmax of each row as the chip's own words, 65536 being 1.0; only to be put out."""
@@ -329,10 +355,14 @@ def softmax_row(scores):
     return [weight / total for weight in weights]
 
 
-def causal_softmax_rows(rows, first):
-    """Row i: the softmax of its first `first` + i numbers, then zeros."""
-    return [softmax_row(row[:first + i]) + [0.0] * (len(row) - first - i)
-            for i, row in enumerate(rows)]
+def masked_rows(softmax, rows, seen):
+    """Row i: what `softmax` makes of its numbers at the columns seen[i]; zeros elsewhere."""
+    results = []
+    for row, columns in zip(rows, seen):
+        results.append([0] * len(row))
+        for column, value in zip(columns, softmax([row[column] for column in columns])):
+            results[-1][column] = value
+    return results
 
 
 def transpose(rows):
@@ -376,8 +406,8 @@ def meaning(node, ins):
             raise too_large(node) from None
     if node.op == "softmax":
         return [softmax_row(row) for row in ins[0]]
-    if node.op == "causal_softmax":
-        return causal_softmax_rows(ins[0], attrs["first"])
+    if node.op == "masked_softmax":
+        return masked_rows(softmax_row, ins[0], attrs["seen"])
     if node.op == "probabilities":
         return [[ONE * p for p in softmax_row(row)] for row in ins[0]]
     if node.op == "add":

@@ -5,7 +5,7 @@ node by node in plain integers, without instructions, addresses or buffers. `sta
 holds each integer tensor against the real-number meaning of its operation.
 """
 
-from capra_graph import check_inputs, meaning, transpose
+from capra_graph import check_inputs, masked_rows, meaning, transpose
 from ga2_isa import EXT, Machine
 from quant import INT8_MAX, clamp8, quantize, requant
 from softmax_gold import softmax
@@ -104,10 +104,9 @@ def _interpret_node(P, node, ins):
                 for row in ins[0]]
     if node.op == "softmax":
         return [[requant(p, *constants) for p in softmax(row)] for row in ins[0]]
-    if node.op == "causal_softmax":
-        seen = [row[:node.attrs["first"] + i] for i, row in enumerate(ins[0])]
-        return [[requant(p, *constants) for p in softmax(row)] + [0] * (node.shape[1] - len(row))
-                for row in seen]
+    if node.op == "masked_softmax":
+        probabilities = masked_rows(softmax, ins[0], node.attrs["seen"])
+        return _rescale(probabilities, constants)
     if node.op == "probabilities":
         return [softmax(row) for row in ins[0]]
     if node.op == "add":
@@ -145,7 +144,7 @@ def stagewise_problems(P, ints):
     """
     problems = []
     for node in P.graph.nodes:
-        if (node.op not in ("matmul", "part", "softmax", "causal_softmax", "add")
+        if (node.op not in ("matmul", "part", "softmax", "masked_softmax", "add")
                 or P.graph.in_parts(node.id)):
             continue
         made = P.graph.nodes[node.ins[0]] if node.op == "part" else node

@@ -12,7 +12,7 @@ from quant import INT8_MAX
 
 SOFTMAX_IN = 1 / 16
 SOFTMAX_OUT = 1 / INT8_MAX
-SOFTMAXES = ("softmax", "causal_softmax")
+SOFTMAXES = ("softmax", "masked_softmax")
 UNSCALED = ("argmax", "probabilities")          # integers that stand for themselves
 # These tie their result to their operands.
 SAME_NUMBERS = ("concat", "relu", "slice", "part", "output")

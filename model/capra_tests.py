@@ -368,7 +368,7 @@ class RandomGraphs(unittest.TestCase):
         for kind in ("plain matmul", "transposed matmul", "scaled matmul", "add", "relu", "concat",
                      "argmax", "output", "ranges"):
             self.assertGreaterEqual(count[kind], 50, kind)
-        for kind, least in (("softmax", 30), ("causal_softmax", 10), ("nested concat", 10)):
+        for kind, least in (("softmax", 30), ("masked_softmax", 10), ("nested concat", 10)):
             self.assertGreaterEqual(count[kind], least, kind)
 
     def test_a_seed_is_a_graph(self):

@@ -111,19 +111,19 @@ def check_rule(seeds):
         P = capra.compile_graph(case.graph, case.calib, reuse=False, ranges=case.ranges)
         machine = capra.simulate(P, capra.ext_image(P, case.fresh[0]))
         for node in case.graph.nodes:
-            if node.op != "causal_softmax":
+            if node.op != "masked_softmax":
                 continue
             source = node.ins[0]
             scores = capra.read_tensor(P, machine, source)
             wanted = []
             for i, row in enumerate(scores):
-                seen = softmax(row[:node.attrs["first"] + i])
+                seen = softmax(row[:len(node.attrs["seen"][0]) + i])
                 wanted.append([requant(p, *capra.multiplier(127 / 65536)) for p in seen])
                 wanted[i] += [0] * (len(row) - len(seen))
             if capra.read_tensor(P, machine, node.id) != wanted:
-                problems.append(f"check_rule {seed}: causal_softmax {node.id} is not the rule's")
+                problems.append(f"check_rule {seed}: masked_softmax {node.id} is not the rule's")
             if (P.scale[source], P.scale[node.id]) != (1 / 16, 1 / 127):
-                problems.append(f"check_rule {seed}: causal_softmax {node.id}: scales "
+                problems.append(f"check_rule {seed}: masked_softmax {node.id}: scales "
                                 f"{P.scale[source]} and {P.scale[node.id]}, not 1/16 and 1/127")
     return problems
 
@@ -210,7 +210,7 @@ REFUSED = {
         "causal_softmax: matmul 2 feeds a relu, which replaces its values; use the relu's node"),
     "a relu of it": (
         lambda g: g.relu(g.causal_softmax(g.input("x", (2, 5)), 1)),
-        "relu: its input is node 1, causal_softmax; only a matmul's requantizer can apply it"),
+        "relu: its input is node 1, masked_softmax; only a matmul's requantizer can apply it"),
     "a node that is not there": (
         lambda g: g.causal_softmax(7, 1),
         "causal_softmax: 7 is not a node; there are 0"),
@@ -220,7 +220,7 @@ REFUSED = {
         "result (1/127); put a matmul between them"),
     "more rows than the scratchpad holds": (
         lambda g: g.causal_softmax(g.input("x", (32, 64)), 1),
-        "a temporary of causal_softmax 1 needs 2048 words of scratchpad; the largest free block "
+        "a temporary of masked_softmax 1 needs 2048 words of scratchpad; the largest free block "
         "has 0 of 4096"),
 }
 
@@ -316,7 +316,7 @@ class Meaning(unittest.TestCase):
         g = Graph()
         node = g.nodes[g.causal_softmax(g.input("x", (3, 7)), 2)]
         self.assertEqual((node.op, node.shape, node.attrs),
-                         ("causal_softmax", (3, 7), {"first": 2}))
+                         ("masked_softmax", (3, 7), {"seen": [(0, 1), (0, 1, 2), (0, 1, 2, 3)]}))
 
 
 class Generator(unittest.TestCase):
@@ -325,11 +325,11 @@ class Generator(unittest.TestCase):
         for seed in range(60):
             g = causal_graph(seed).graph
             for node in g.nodes:
-                if node.op == "causal_softmax":
+                if node.op == "masked_softmax":
                     rows, columns = node.shape
                     sources.add(g.nodes[node.ins[0]].op)
                     uses.update(g.nodes[i].op for i in g.consumers(node.id))
-                    edges.add((rows > 1, node.attrs["first"] + rows - 1 == columns))
+                    edges.add((rows > 1, len(node.attrs["seen"][-1]) == columns))
         self.assertLessEqual({"matmul", "input", "slice", "concat"}, sources)
         self.assertLessEqual({"matmul", "argmax", "add", "slice", "concat", "output"}, uses)
         self.assertEqual(len(edges), 4)

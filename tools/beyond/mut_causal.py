@@ -1,10 +1,10 @@
-"""One-line faults in causal_softmax and in the decoder made of it: do their tests notice?
+"""One-line faults in masked and causal softmaxes and in the decoder made of them: noticed?
 
     python3 tools/beyond/mut_causal.py [--list] [--only N ...] [--json] [--out DIR]
 
-Every mutant runs against the battery of causal_softmax, part by part, and against the tests of
-the faster decoder, up to the first problem. Results go to out/mut_causal.txt and .json; the last
-line is `23 of 23 caught`.
+Every mutant runs against the batteries of causal_softmax and masked_softmax, part by part, and
+against the tests of the faster decoder, up to the first problem. Results go to out/mut_causal.txt
+and .json; the last line counts those caught.
 """
 
 import sys
@@ -19,13 +19,16 @@ RULE = "causal_tests.check_rule"
 JUNK = "causal_tests.check_junk"
 VIEWS = "causal_tests.check_views"
 ERRORS = "causal_tests.check_errors"
+MASKED_GRAPHS = "masked_tests.check_graphs"
+MASKED_ERRORS = "masked_tests.check_errors"
 BLOCKS = "fast_lm_tests.check_blocks"
 TOKENS = "fast_lm_tests.check_tokens"
 TABLE = "fast_lm_tests.check_table"
 PAIRS = "fast_lm_tests.check_pairs"
 LEARNING = "fast_lm_tests.check_learning"
-CHECKS = tuple(f"{name}(range(30))" for name in (GRAPHS, RULE, JUNK, VIEWS)) + tuple(
-    f"{name}()" for name in (ERRORS, BLOCKS, TOKENS, TABLE, PAIRS, LEARNING))
+CHECKS = tuple(
+    f"{name}(range(30))" for name in (GRAPHS, RULE, JUNK, VIEWS, MASKED_GRAPHS)) + tuple(
+    f"{name}()" for name in (ERRORS, MASKED_ERRORS, BLOCKS, TOKENS, TABLE, PAIRS, LEARNING))
 
 MUTANTS = (
     # The graph
@@ -36,14 +39,29 @@ MUTANTS = (
     Mutant("model/capra_graph.py", 'self._use("causal_softmax", a)',
            'self._node("causal_softmax", a)',
            "refusal: an argmax's indices are accepted", ERRORS),
+    Mutant("model/capra_graph.py", "len(seen) == rows", "len(seen) >= rows",
+           "refusal: columns for more rows than there are", MASKED_ERRORS),
+    Mutant("model/capra_graph.py", "if not row:", "if row is None:",
+           "refusal: a masked row that sees nothing is accepted", MASKED_ERRORS),
+    Mutant("model/capra_graph.py", "is_integer(column) and 0 <= column < columns",
+           "is_integer(column) and column < columns",
+           "refusal: a negative column is accepted", MASKED_ERRORS),
+    Mutant("model/capra_graph.py", "one >= two for one, two in zip(row, row[1:])",
+           "one > two for one, two in zip(row, row[1:])",
+           "refusal: a column named twice is accepted", MASKED_ERRORS),
     # Meaning
-    Mutant("model/capra_graph.py", "softmax_row(row[:first + i])", "softmax_row(row[:first])",
-           "floating point: every row sees what the first sees", GRAPHS),
-    Mutant("model/capra_run.py", 'row[:node.attrs["first"] + i]', 'row[:node.attrs["first"]]',
-           "interpreter: every row sees what the first sees", GRAPHS),
-    Mutant("model/capra_run.py", 'row[:node.attrs["first"] + i]',
-           'row[:node.attrs["first"] + i + 1]',
-           "interpreter: a row sees one later column", GRAPHS),
+    Mutant("model/capra_graph.py", "seen=[tuple(range(first + i)) for i in range(rows)]",
+           "seen=[tuple(range(first)) for i in range(rows)]",
+           "causal: every row sees what the first sees", RULE),
+    Mutant("model/capra_graph.py", "seen=[tuple(range(first + i)) for i in range(rows)]",
+           "seen=[tuple(range(min(first + i + 1, columns))) for i in range(rows)]",
+           "causal: a row sees one later column", VIEWS),
+    Mutant("model/capra_graph.py", "softmax([row[column] for column in columns])",
+           "softmax(row[:len(columns)])",
+           "meaning: a row sees as many columns as it names, but the first", MASKED_GRAPHS),
+    Mutant("model/capra_graph.py", "results[-1][column] = value",
+           "results[-1][columns.index(column)] = value",
+           "meaning: the probabilities stay side by side", MASKED_GRAPHS),
     # Scales
     Mutant("model/capra_scales.py", "        if node.op in SOFTMAXES:\n",
            '        if node.op == "softmax":\n',
@@ -51,24 +69,29 @@ MUTANTS = (
     Mutant("model/capra.py", "elif node.op in SOFTMAXES:", 'elif node.op == "softmax":',
            "constants: there are none for it", GRAPHS),
     # Instructions
-    Mutant("model/capra.py", 'seen = node.attrs["first"] + r', 'seen = node.attrs["first"]',
-           "program: every row sees what the first sees", GRAPHS),
-    Mutant("model/capra.py", 'seen = node.attrs["first"] + r',
-           'seen = min(node.attrs["first"] + r + 1, columns)',
-           "program: a row sees one later column", GRAPHS),
-    Mutant("model/capra.py", 'seen = node.attrs["first"] + r',
-           'seen = max(node.attrs["first"] + r - 1, 1)',
-           "program: a row does not see its own column", GRAPHS),
-    Mutant("model/capra.py", "row = r * columns", "row = r * seen",
-           "program: rows lie as far apart as they are long", GRAPHS),
-    Mutant("model/capra.py", "src=source + row, len=seen", "src=source, len=seen",
+    Mutant("model/capra.py", "src=scores + row + seen[0],", "src=scores + row,",
+           "program: a run is taken for a prefix", MASKED_GRAPHS),
+    Mutant("model/capra.py", "src=scores + row + seen[0],", "src=scores + seen[0],",
            "program: every row is a softmax of the first row's scores", GRAPHS),
-    Mutant("model/capra.py", "if seen < columns:", "if seen < columns - 1:",
-           "program: a single hidden column is not cleared", GRAPHS),
-    Mutant("model/capra.py", "if seen < columns:", "if False:",
-           "program: hidden columns are not cleared", GRAPHS),
-    Mutant("model/capra.py", "source + row + seen, columns - seen,", "source + row + seen, 1,",
-           "program: only the first hidden column is cleared", GRAPHS),
+    Mutant("model/capra.py", "if len(runs(seen)) > 1:", "if len(runs(seen)) > 2:",
+           "program: two runs are not copied side by side", MASKED_GRAPHS),
+    Mutant("model/capra.py", "scores + row + first - skipped, source + row + first, count,",
+           "scores + row + first, source + row + first, count,",
+           "program: the runs are copied, and not side by side", MASKED_GRAPHS),
+    Mutant("model/capra.py", "in runs(seen)[1:]:", "in runs(seen)[2:]:",
+           "program: the second run's probabilities do not go back", MASKED_GRAPHS),
+    Mutant("model/capra.py", "probabilities[0] + r * columns + first - skipped,",
+           "probabilities[0] + r * columns + first,",
+           "program: they come from where they shall go", MASKED_GRAPHS),
+    Mutant("model/capra.py", "in runs(sorted(set(range(columns)) - set(seen))):",
+           "in runs(range(seen[-1] + 1, columns)):",
+           "program: columns hidden between two runs are not cleared", MASKED_GRAPHS),
+    Mutant("model/capra.py", "in runs(sorted(set(range(columns)) - set(seen))):",
+           "in runs(range(seen[-1] + 2, columns)):",
+           "program: the first hidden column is not cleared", GRAPHS),
+    Mutant("model/capra.py", "self.requantize(row + first, row + first, count, ZERO)",
+           "self.requantize(row + first, row + first, 1, ZERO)",
+           "program: only the first hidden column of a run is cleared", GRAPHS),
     # The verifier made of it
     Mutant("model/beyond/fast_lm.py", "g.causal_softmax(scores, c + 1)",
            "g.causal_softmax(scores, max(c, 1))",
@@ -91,14 +114,13 @@ MUTANTS = (
 )
 
 EQUIVALENTS = (
-    Equivalent("model/capra.py", "source + row + seen, columns - seen,",
-               "source + row, columns - seen,",
-               "program: the zeros are made of the row's visible scores",
-               "any word times the mantissa 0 is 0, and the row's scores are all readable"),
-    Equivalent("model/capra.py", "ZERO = (0, 0)", "ZERO = (1, 0)",
-               "program: hidden columns first hold their scores",
-               "a score is at most 127 and so, as a probability in steps of 1/65536, less than "
-               "half a level of the result: the last requantization makes it 0"),
+    Equivalent("model/capra.py", "self.requantize(row + first, row + first, count, ZERO)",
+               "self.requantize(row + first, source, count, ZERO)",
+               "program: the zeros are made of other words",
+               "any word times the mantissa 0 is 0, and the source is as long as its longest row"),
+    Equivalent("model/capra.py", "ONE_TO_ONE = multiplier(1.0)", "ONE_TO_ONE = (1, 0)",
+               "program: the copies are made with the mantissa 1",
+               "both give the word itself, and the chip counts the same cycles"),
 )
 
 
