@@ -21,13 +21,14 @@ Verilog.
 """
 
 from ga2_isa import EXT, K_MAX, SPAD, prepare
-from quant import INT8_MAX, quantize
+from quant import INT8_MAX, multiplier, quantize
 
 MOST = 8                                        # rows of the blocks that are proved
 SHAPES = [(c, m) for m in range(1, MOST + 1) for c in range(K_MAX - m + 1)]
 OUTPUTS = ("logits", "tok", "k_new", "v_new")   # of a step and of a verifier, a row per position
 CROSSING = {"x": "x", "kc": "k_new", "k_new": "k_new", "vc": "v_new", "v_new": "v_new"}
 ZERO = 0                                        # the term of the integer 0
+ONE_TO_ONE = multiplier(1.0)                    # what leaves int8 as it is
 
 
 # ---- terms ---------------------------------------------------------------------------------------
@@ -43,15 +44,27 @@ class Terms:
         ("sm", column, scores ..)               the probability of that column
         ("vadd", a, b)
         ("amax", words ..)
-    A sum leaves out where a is the integer 0. Requantizing 0, or with mantissa 0, gives 0.
+    A sum leaves out where a is the integer 0. Requantizing 0, or with mantissa 0, gives 0;
+    requantizing a requantized word by 1 gives that word.
     """
 
     def __init__(self):
         self.numbers = {}
+        self.int8 = set()                       # numbers of requantized words
         self.number("int", 0)
 
     def number(self, *term):
         return self.numbers.setdefault(term, len(self.numbers))
+
+    def requantized(self, word, mantissa, shift, relu):
+        """The term of a requantized word."""
+        if word == ZERO or mantissa == 0:
+            return ZERO
+        if (mantissa, shift, relu) == (*ONE_TO_ONE, 0) and word in self.int8:
+            return word
+        number = self.number("rq", word, mantissa, shift, relu)
+        self.int8.add(number)
+        return number
 
     def dot(self, row, column):
         """The term of an inner product."""
@@ -90,11 +103,8 @@ def _matmul(terms, spad, o):
 
 def _requantize(terms, spad, o):
     words = spad[o["src"]:o["src"] + o["len"]]
-    if o["mantissa"] == 0:
-        words = [ZERO for _ in words]
     constants = o["mantissa"], o["shift"], o["relu"]
-    result = [terms.number("rq", word, *constants) if word != ZERO else ZERO for word in words]
-    return result, o["len"], 0
+    return [terms.requantized(word, *constants) for word in words], o["len"], 0
 
 
 def _softmax(terms, spad, o):

@@ -162,6 +162,10 @@ REFUSED = {
         masked([[0]]),
         "masked_softmax: seen must be a list of columns for each of the 2 rows of node 0, not "
         "[[0]]"),
+    "too many rows": (
+        masked([[0], [1], [2]]),
+        "masked_softmax: seen must be a list of columns for each of the 2 rows of node 0, not "
+        "[[0], [1], [2]]"),
     "columns that are no list": (
         masked([[0], 3]),
         "masked_softmax: seen must be a list of columns for each of the 2 rows of node 0, not "
