@@ -146,6 +146,15 @@ class TermsAndNumbers(unittest.TestCase):
             self.assertEqual([numbers[i] for i in after],
                              Machine(program.ext).run(program.code).ext, program.name)
 
+    def test_a_requantization_by_1_is_the_word_itself_only_where_that_is_one_of_int8(self):
+        terms = exact_proof.Terms()
+        total = terms.number("mm", terms.number("x", 0, 0), terms.number("int", 3))
+        word = terms.requantized(total, 5, 7, 0)
+        self.assertEqual(terms.requantized(word, 1 << 23, 23, 0), word)
+        for source, constants in ((total, (1 << 23, 23, 0)), (word, (1 << 23, 22, 0)),
+                                  (word, (1 << 23, 23, 1))):
+            self.assertNotIn(terms.requantized(source, *constants), (total, word))
+
     def test_a_verifiers_terms_have_the_simulators_integers(self):
         mdl = spec_tests.sharp_model()
         chip = new_chip(mdl)

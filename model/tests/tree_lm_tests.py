@@ -4,6 +4,7 @@ check_all() -> a list of problems, empty when all is well. Its parts:
 
 1. check_chains   a chain's program is the batched verifier's, instruction by instruction
 2. check_proof    each row of a small tree has the terms of the plain step behind its ancestors
+   check_unproved and that of another tree has not
 3. check_numbers  the same in integers, for larger trees and siblings far apart
 4. check_host     on every tree of up to 5 rows the host keeps the accepted path, wherever it leads
 5. check_tokens   runs on the chip give the plain tokens; the books balance; every entry replays
@@ -23,7 +24,7 @@ from fast_lm import build_batched
 from ga2_isa import Machine
 from tiny_lm import V, make_model, step_inputs
 from tree_lm import TreeChip, accepted_path, build_tree, chain, chances_at, check_block, decode
-from tree_proof import all_trees, nodes, random_tree
+from tree_proof import all_trees, random_tree
 
 FORK = (None, 0, 0)                             # the chapter's two alternatives for the first guess
 PROVED = [(c, parents) for c in (0, 3) for m in range(1, 5) for parents in all_trees(m)]
@@ -31,7 +32,8 @@ PROVED = [(c, parents) for c in (0, 3) for m in range(1, 5) for parents in all_t
 
 def check_all():
     """The problems of all six parts, one by one."""
-    for check in (check_chains, check_proof, check_numbers, check_host, check_tokens, check_errors):
+    for check in (check_chains, check_proof, check_unproved, check_numbers, check_host, check_tokens,
+                  check_errors):
         yield from check()
 
 
@@ -57,6 +59,22 @@ def check_proof(trees=PROVED):
         yield f"check_proof: {problem}"
 
 
+def check_unproved():
+    """Programs of other trees are not proved; the first fault is named."""
+    chip = new_chip(make_model("random", 1))
+    for parents, other in ((FORK, chain(3)), (chain(3), FORK), ((None, 0, 0, 1), (None, 0, 0, 2)),
+                           ((None, 0, 1, 0, 3), (None, 0, 1, 0, 1))):
+        right = chip.program(2, parents)
+        chip.plan.programs[build_tree, parents, 2] = chip.program(2, other)
+        row = next(row for row, (one, two) in enumerate(zip(parents, other)) if one != two)
+        wanted = [f"the tree {list(parents)} behind 2: {output} of row {row} is not what the step "
+                  "behind its ancestors computes" for output in ("logits", "tok")]
+        found = tree_proof.unproved(chip, [(2, parents)])
+        if found != wanted:
+            yield f"check_unproved: {parents} with the program of {other}: {found}"
+        chip.plan.programs[build_tree, parents, 2] = right
+
+
 # ---- 3 -------------------------------------------------------------------------------------------
 
 def check_numbers():
@@ -72,14 +90,19 @@ def check_numbers():
         got = capra.run(chip.program(c, parents),
                         step_inputs([mdl["E"][token] for token in toks], kc, vc))
         for row in range(m):
-            path = [row]
-            while parents[path[0]] is not None:
-                path.insert(0, parents[path[0]])
-            plain = plain_step(chip, text + [toks[i] for i in path])
+            plain = plain_step(chip, text + [toks[i] for i in way(parents, row)])
             for output in ("logits", "tok", "k_new", "v_new"):
                 if got[output][0][row] != plain[output][0][0]:
                     yield (f"check_numbers: row {row} of {list(parents)} behind {c}: {output} is "
                            "not the plain step's")
+
+
+def way(parents, row):
+    """The rows from the root to `row`."""
+    rows = [row]
+    while parents[rows[0]] is not None:
+        rows.insert(0, parents[rows[0]])
+    return rows
 
 
 def cache_of(chip, text):
@@ -107,24 +130,23 @@ def check_host():
     """
     for parents in (tree for m in range(1, 6) for tree in all_trees(m)):
         for end in range(len(parents)):
-            wanted = [end]
-            while parents[wanted[0]] is not None:
-                wanted.insert(0, parents[wanted[0]])
+            wanted = way(parents, end)
             follow = dict(zip(wanted, wanted[1:]))
             caches = []
 
             def verify(c, tree, toks, kc, vc):
                 caches.append((c, kc, vc))
-                texts = [[0] * c + [toks[i] for i in path] for path in ancestors(tree)]
+                texts = [[0] * c + [toks[i] for i in way(tree, row)] for row in range(len(tree))]
                 return ([follow.get(token, 15) for token in toks], texts,
                         [text[::-1] for text in texts])
 
             blocks = [(parents, list(range(1, len(parents)))), ((None,), [])]
-            tokens, stats = decode(0, len(wanted) + 1, verify, lambda tokens: blocks.pop(0))
+            tokens, stats = decode(0, len(wanted) + 1, verify,
+                                   lambda tokens: blocks[min(len(caches), 1)])
             texts = [wanted[:i + 1] for i in range(len(wanted))]
             faults = {
                 "the tokens": tokens == wanted + [15, 15],
-                "the cache": caches[1] == (len(wanted), texts, [text[::-1] for text in texts]),
+                "the cache": caches[1:] == [(len(wanted), texts, [text[::-1] for text in texts])],
                 "the statistics": stats == {"blocks": 2, "proposed": len(parents) - 1,
                                             "accepted": len(wanted) - 1,
                                             "emitted": len(wanted) + 1, "cache": len(wanted) + 1},
@@ -132,12 +154,6 @@ def check_host():
             for what, holds in faults.items():
                 if not holds:
                     yield f"check_host: {list(parents)} accepted up to row {end}: {what} are wrong"
-
-
-def ancestors(parents):
-    """[the rows on the way to each row], from the names of the proof's nodes."""
-    names = nodes(parents)
-    return [[names.index(name[:i]) for i in range(len(name) + 1)] for name in names]
 
 
 # ---- 5 -------------------------------------------------------------------------------------------
@@ -279,12 +295,8 @@ class Tree(unittest.TestCase):
 class Proof(unittest.TestCase):
     """The proof fails where a row is not the plain step's, and names it."""
 
-    def test_a_sibling_in_sight_is_found(self):
-        chip = new_chip(make_model("random", 1))
-        chip.plan.programs[build_tree, FORK, 2] = chip.program(2, chain(3))
-        self.assertEqual(tree_proof.unproved(chip, [(2, FORK)]),
-                         [f"the tree [None, 0, 0] behind 2: {output} of row 2 is not what the step "
-                          "behind its ancestors computes" for output in ("logits", "tok")])
+    def test_the_program_of_another_tree_is_found(self):
+        self.assertEqual(list(check_unproved()), [])
 
     def test_trees_of_up_to_16_rows_are_proved(self):
         R = random.Random(7)

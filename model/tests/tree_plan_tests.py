@@ -4,8 +4,9 @@ check_all() -> a list of problems, empty when all is well. Its parts:
 
 1. check_costs    cycles of every tree of up to 5 rows, and of larger ones, are the program's
 2. check_best     V equals the best of all trees, its sum written out over the ways a block can end
-3. check_leaves   no leaf adds less than `least_row` says
-4. check_bound    no more guesses are looked at than the docstring says
+3. check_knapsack the best trees of each size are the best of all orders of all rows
+4. check_leaves   no leaf adds less than `least_row` says
+5. check_bound    no more guesses are looked at than the docstring says
 """
 
 import itertools
@@ -35,8 +36,8 @@ def chip():
 
 
 def check_all():
-    """The problems of all four parts, one by one."""
-    for check in (check_costs, check_best, check_leaves, check_bound):
+    """The problems of all five parts, one by one."""
+    for check in (check_costs, check_best, check_knapsack, check_leaves, check_bound):
         yield from check()
 
 
@@ -112,6 +113,39 @@ def depth_of(parents):
 
 # ---- 3 -------------------------------------------------------------------------------------------
 
+def check_knapsack():
+    """Random trees of 7 guesses that save little, so that the shape decides."""
+    R = random.Random(6)
+    for c in range(12):
+        guesses = [Guess(0, 0, 0.0)]
+        for token in range(1, 8):
+            above = R.choice(guesses[-3:])
+            guesses.append(Guess(token, above.depth + 1, R.randrange(8, 80)))
+            above.children.append(guesses[-1])
+        found = {k: cycles - k * (k - 1)
+                 for k, (cycles, _) in best_trees(guesses[0], 8, c)[0].items()}
+        best = {}
+        for parents, saved in all_orders(guesses[0]):
+            cycles = extra_cycles(parents, c) - saved
+            best[len(parents)] = min(best.get(len(parents), math.inf), cycles)
+        if found != best:
+            yield f"check_knapsack: behind {c}: {found}, the best of all orders {best}"
+
+
+def all_orders(root):
+    """(parents, what is saved) of every order of every tree of the root and guesses below it."""
+    def grow(rows, parents, saved):
+        yield tuple(parents), saved
+        for row, guess in enumerate(rows):
+            for child in guess.children:
+                if child not in rows:
+                    yield from grow([*rows, child], [*parents, row], saved + child.saved)
+
+    yield from grow([root], [None], root.saved)
+
+
+# ---- 4 -------------------------------------------------------------------------------------------
+
 def check_leaves():
     """Every leaf of every tree of up to 6 rows, taken out."""
     costs = chip().costs
@@ -126,7 +160,7 @@ def check_leaves():
                     yield f"check_leaves: row {leaf} of {list(parents)} adds {added}, not {least}"
 
 
-# ---- 4 -------------------------------------------------------------------------------------------
+# ---- 5 -------------------------------------------------------------------------------------------
 
 def check_bound():
     """On flat and on peaked chances, 16 tokens."""
@@ -151,6 +185,9 @@ class Plan(unittest.TestCase):
 
     def test_no_tree_is_cheaper(self):
         self.assertEqual(list(check_best()), [])
+
+    def test_no_other_order_or_choice_of_rows_is_cheaper(self):
+        self.assertEqual(list(check_knapsack()), [])
 
     def test_every_leaf_costs_the_least_row(self):
         self.assertEqual(list(check_leaves()), [])
