@@ -236,3 +236,23 @@ def build_draft_logits(Wd):
 def chances_at(logits, temperature):
     """The softmax of each row of logits / temperature."""
     return [softmax_row([logit / temperature for logit in row]) for row in logits]
+
+
+# ---- without a chip ------------------------------------------------------------------------------
+
+def play(tokens, n, planner, cost):
+    """(stats, cycles of the verifier) of n tokens of a known target, its blocks by `planner`.
+
+    `tokens` are the target's from the start on, as far as the blocks reach; cost(c, parents). A row
+    behind a wrong guess gets the choice at its position, which nobody looks at.
+    """
+    cycles = 0
+
+    def verify(c, parents, toks, kc, vc):
+        nonlocal cycles
+        cycles += cost(c, parents)
+        rows = [[] for _ in toks]
+        return [tokens[c + len(path)] for path in paths(parents)], rows, rows
+
+    _, stats = decode(tokens[0], n, verify, planner)
+    return stats, cycles

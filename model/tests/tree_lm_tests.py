@@ -23,7 +23,8 @@ from exact_lm import ExactChip
 from fast_lm import build_batched
 from ga2_isa import Machine
 from tiny_lm import V, make_model, step_inputs
-from tree_lm import TreeChip, accepted_path, build_tree, chain, chances_at, check_block, decode
+from tree_lm import TreeChip, accepted_path, build_tree, chain, chances_at, check_block, decode, play
+from tree_plan import Planner
 from tree_proof import all_trees, random_tree
 
 FORK = (None, 0, 0)                             # the chapter's two alternatives for the first guess
@@ -169,6 +170,7 @@ def check_tokens():
             where = f"check_tokens: {kind} {seed}, noise {noise}, start {start}"
             plain, _ = chip.plain(start, n)
             tokens, stats, log = chip.generate(start, n)
+            log = list(log)                     # asking again adds to it
             if tokens != plain:
                 yield f"{where}: tokens {tokens}, not {plain}"
                 continue
@@ -183,6 +185,10 @@ def check_tokens():
                 new = [entry["tokens"][row] for row in path] + [choice[path[-1]]]
                 if plain[c:c + len(new)] != new:
                     yield f"{where}: the entry behind {c} replays to {new}"
+            planner = Planner(n, 8, chip.chances(start), chip.costs)
+            said = play(chip.plain(start, n + 8)[0], n, planner, chip.cost)
+            if said != (stats, spec_lm.cycles_of(blocks)):
+                yield f"{where}: without the chip {said}, on it {stats} and other cycles"
             rules = {
                 "emitted": stats["emitted"] == n == stats["cache"],
                 "accepted": stats["accepted"] == n - len(blocks),

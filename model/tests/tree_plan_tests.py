@@ -114,12 +114,12 @@ def depth_of(parents):
 # ---- 3 -------------------------------------------------------------------------------------------
 
 def check_knapsack():
-    """Random trees of 7 guesses that save little, so that the shape decides."""
+    """Forks of forks and random trees, of 7 guesses that save little, so that the shape decides."""
     R = random.Random(6)
     for c in range(12):
         guesses = [Guess(0, 0, 0.0)]
         for token in range(1, 8):
-            above = R.choice(guesses[-3:])
+            above = guesses[(token - 1) // 2] if c % 2 else R.choice(guesses[-3:])
             guesses.append(Guess(token, above.depth + 1, R.randrange(8, 80)))
             above.children.append(guesses[-1])
         found = {k: cycles - k * (k - 1)
