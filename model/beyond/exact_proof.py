@@ -20,6 +20,7 @@ mean here: exact_proof_tests compares terms with the simulator, rtl_tests the si
 Verilog.
 """
 
+from capra_graph import CompileError
 from ga2_isa import EXT, K_MAX, SPAD, prepare
 from quant import INT8_MAX, multiplier, quantize
 
@@ -157,6 +158,20 @@ def block_inputs(P, terms, c, m, cache):
         inputs["kc"] = cache["k_new"][:c]
         inputs["vc"] = cache["v_new"][:c]
     return inputs
+
+
+def held(chip):
+    """Yield every (c, m) that `chip` has room for.
+
+    More rows behind a longer cache never need less.
+    """
+    for m in range(1, K_MAX + 1):
+        for c in range(K_MAX - m + 1):
+            try:
+                chip._vprog(c, m)
+            except CompileError:
+                break
+            yield c, m
 
 
 def unproved(chip, shapes, length=K_MAX, step=None, names=OUTPUTS):
