@@ -31,6 +31,7 @@ mutants: setup  ## put faults in on purpose: do the tests notice?
 	$(PYTHON) tools/mut_ch16.py
 	$(PYTHON) tools/mut_ch16_compiler.py
 	$(PYTHON) tools/beyond/mut_causal.py
+	$(PYTHON) tools/beyond/mut_tree.py
 	$(PYTHON) tools/beyond/mut_sample.py
 	$(PYTHON) tools/beyond/mut_batch.py
 	$(PYTHON) tools/mut_ga2.py

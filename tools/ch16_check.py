@@ -51,6 +51,8 @@ BEYOND = {
     "fast": Script("beyond/ch16_fast.py", ("ch16_fast.json", "ch16_fast.txt", "ch16_fast.svg")),
     "best_k": Script("beyond/ch16_best_k.py", ("ch16_best_k.json", "ch16_best_k.txt",
                                         "ch16_best_k.svg")),
+    "tree": Script("beyond/ch16_tree.py", ("ch16_tree.json", "ch16_tree.txt", "ch16_tree.svg")),
+    "mut_tree": Script("beyond/mut_tree.py", ("mut_tree.json", "mut_tree.txt")),
     "sample": Script("beyond/ch16_sample.py", ("ch16_sample.json", "ch16_sample.txt",
                                                "ch16_sample.svg")),
     "mut_sample": Script("beyond/mut_sample.py", ("mut_sample.json", "mut_sample.txt")),

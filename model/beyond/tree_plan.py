@@ -20,8 +20,8 @@ what a chain of m rows costs, and more or less by what its rows see (masked_soft
     12 b + 5 + c + 2 d - a      more, where its path jumps b > 0 times over rows, first behind a row
                                 at depth a: its words are copied side by side and back
 
-A child right below its parent's row is no jump. Each parent can have one such child. So the cheapest
-order of rows is depth first, with a chosen first child, not always the likeliest.
+A child right below its parent's row is no jump. Each parent can have one such child. So the
+cheapest order of rows is depth first, with a chosen first child, not always the likeliest.
 
 For each m the best tree is a knapsack on the tree of all guesses: the best k rows from a guess on
 are made of the best parts of its children. Three facts make it small.
@@ -206,8 +206,9 @@ def best_block(c, token, followers, value, further, rows, costs):
 class Planner:
     """The cheapest blocks of runs of n tokens: planner(tokens) -> (parents, guesses) of the next.
 
-    rows: the most a block may have; chances[t][j]: that token j comes after t, rows that add up to
-    1; alternatives: the most guesses after one token (1: the cheapest chains). value[w][t]: V(w, t).
+    rows: the most a block may have; chances[t][j]: that token j comes after t, each row adding up
+    to 1; alternatives: the most guesses after one token (1: the cheapest chains).
+    value[w][t]: V(w, t).
     """
 
     def __init__(self, n, rows, chances, costs, alternatives=None):

@@ -23,7 +23,8 @@ from exact_lm import ExactChip
 from fast_lm import build_batched
 from ga2_isa import Machine
 from tiny_lm import V, make_model, step_inputs
-from tree_lm import TreeChip, accepted_path, build_tree, chain, chances_at, check_block, decode, play
+from tree_lm import (TreeChip, accepted_path, build_tree, chain, chances_at, check_block, decode,
+                     play)
 from tree_plan import Planner
 from tree_proof import all_trees, random_tree
 
@@ -33,8 +34,8 @@ PROVED = [(c, parents) for c in (0, 3) for m in range(1, 5) for parents in all_t
 
 def check_all():
     """The problems of all six parts, one by one."""
-    for check in (check_chains, check_proof, check_unproved, check_numbers, check_host, check_tokens,
-                  check_errors):
+    for check in (check_chains, check_proof, check_unproved, check_numbers, check_host,
+                  check_tokens, check_errors):
         yield from check()
 
 

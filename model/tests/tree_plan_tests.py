@@ -227,7 +227,8 @@ class Plan(unittest.TestCase):
     def test_costs_ask_once_for_each_chain(self):
         asked = []
         costs = Costs(lambda c, m: asked.append((c, m)) or 100 * m)
-        self.assertEqual([costs.tree(2, chain(3)), costs.tree(2, (None, 0, 0))], [300, 300 - 2 + 21])
+        self.assertEqual([costs.tree(2, chain(3)), costs.tree(2, (None, 0, 0))],
+                         [300, 300 - 2 + 21])
         self.assertEqual(asked, [(2, 3)])
 
 

@@ -11,7 +11,7 @@ DEPTH = 62                                      # from a guess to the next
 
 
 def block(entry):
-    """The Picture of a block {c, parents, tokens, path}: a line a row, the tree left of its mask."""
+    """The Picture of a block {c, parents, tokens, path}: a line a row, the tree beside its mask."""
     c, parents, tokens, path = (entry[key] for key in ("c", "parents", "tokens", "path"))
     m = len(parents)
     ways = paths(parents)

@@ -183,7 +183,8 @@ class Record(unittest.TestCase):
     def test_the_faults_put_in_on_purpose_are_reported_as_recorded(self):
         # A few of each script; `make check-all` compares all of them.
         for script, numbers in (("mut_ch16", (4, 12, 20)), ("mut_ch16_compiler", (2, 11)),
-                                ("mut_causal", (1, 20)), ("mut_sample", (5, 12)),
+                                ("mut_causal", (1, 20)), ("mut_tree", (3, 23)),
+                                ("mut_sample", (5, 12)),
                                 ("mut_batch", (4, 14)), ("mut_ga2", (5, 40))):
             if script == "mut_ga2" and hw.not_checked(["icarus"]):
                 self.skipTest(hw.not_checked(["icarus"]))
