@@ -283,10 +283,11 @@ def run_on_chip(job):
 
 
 def pictured(runs):
-    """The block of the figure: of those whose accepted rows are not the first, the largest."""
+    """The block of the figure: of those whose accepted rows are not the first, the deepest."""
     scattered = [block for run in runs for block in run["trees"]
                  if block["path"] != list(range(len(block["path"])))]
-    return max(scattered, key=lambda block: (len(block["parents"]), len(block["path"])))
+    return max(scattered, key=lambda block: (len(block["parents"]),
+                                             max(map(len, tree_lm.paths(block["parents"])))))
 
 
 # ---- format --------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from svg import BLACK, BLUE, GREY, LIGHT, MIDDLE, ORANGE, Picture
 from tree_lm import paths
 
 SMALL = 12
-CELL = 26                                       # of the table, a row and a column
+CELL = 26                                       # of the mask, a row and a column
+NARROW = 12                                     # a cached column
 TOP = 108
 LEFT = 24
 DEPTH = 62                                      # from a guess to the next
@@ -17,24 +18,27 @@ def block(entry):
     ways = paths(parents)
     deepest = max(map(len, ways))
     mask = LEFT + DEPTH * deepest + 100
-    width = mask + CELL * (c + m) + 24
+    new = mask + NARROW * c                     # where the block's own columns begin
+    width = new + CELL * m + 24
     picture = Picture("ch16_tree", max(width, 640), TOP + CELL * m + 88,
                       f"A tree of {m} rows behind {c} cached ones", words(entry))
-    picture.text(20, 32, f"A block of {m} rows behind {c} cached ones: a tree of guesses, and what "
-                 "each row sees", size=15, bold=True)
+    picture.text(20, 32, f"One block, {m} rows behind {c}: a tree of guesses and its mask", size=15,
+                 bold=True)
     picture.text(LEFT, 62, "the last token and the guesses", size=SMALL, fill=GREY)
-    picture.text(mask, 62, f"{c} cached rows, then the block's {m}", size=SMALL, fill=GREY)
+    picture.text(mask, 62, f"what each row sees: {c} cached rows, then the block's {m}", size=SMALL,
+                 fill=GREY)
     for row in range(m):
         draw_guess(picture, row, ways, parents, tokens, path)
         y = TOP + CELL * row
         picture.text(mask - 12, y + 17, f"row {row}", size=SMALL, anchor="end",
                      bold=row in path, fill=BLACK if row in path else GREY)
-        for column in range(c + m):
-            draw_cell(picture, mask + CELL * column, y, column, c, ways[row], row in path)
-    for column in range(c + m):
-        name = str(column if column < c else column - c)
-        picture.text(mask + CELL * column + CELL / 2, TOP - 8, name, size=SMALL, anchor="middle",
-                     fill=GREY if column < c else BLACK)
+        for column in range(c):
+            picture.rect(mask + NARROW * column + 1, y + 1, NARROW - 2, CELL - 2, fill=LIGHT)
+        for column in range(m):
+            draw_cell(picture, new + CELL * column, y, column in ways[row], row in path)
+    for column in range(m):
+        picture.text(new + CELL * column + CELL / 2, TOP - 8, str(column), size=SMALL,
+                     anchor="middle")
     draw_legend(picture, LEFT, TOP + CELL * m + 34, path, c)
     return picture
 
@@ -62,10 +66,9 @@ def draw_guess(picture, row, ways, parents, tokens, path):
                  fill="#ffffff" if kept else GREY)
 
 
-def draw_cell(picture, x, y, column, c, way, kept):
+def draw_cell(picture, x, y, seen, kept):
     """A square of the mask: full where the row sees the column, else a zero."""
-    seen = column < c or column - c in way
-    colour = LIGHT if column < c else BLUE if kept else ORANGE
+    colour = BLUE if kept else ORANGE
     picture.rect(x + 1, y + 1, CELL - 2, CELL - 2, fill=colour if seen else "#ffffff", stroke=LIGHT)
     if not seen:
         picture.text(x + CELL / 2, y + 17, "0", size=SMALL, anchor="middle", fill=MIDDLE)
