@@ -10,6 +10,7 @@ import operator
 from dataclasses import dataclass, field
 
 from ga2_isa import K_MAX
+from refusal import Refusal
 from softmax_gold import ONE
 
 
@@ -17,7 +18,7 @@ from softmax_gold import ONE
 STORED = {"output": "what it stores", "argmax": "its indices", "probabilities": "its 17-bit words"}
 
 
-class CompileError(ValueError):
+class CompileError(Refusal):
     """A graph, a calibration or an input that Capra does not take."""
 
 

@@ -18,6 +18,7 @@ from collections import namedtuple
 
 import quant
 import softmax_gold
+from refusal import Refusal
 
 SPAD = 4096                                     # words of scratchpad
 LAT = 8                                         # cycles from an external address to its data
@@ -27,13 +28,18 @@ SIGN = 1 << 31                                  # words hold -SIGN .. SIGN - 1
 FETCH_ISSUE = 2                                 # cycles before a unit starts
 
 
-class IsaError(ValueError):
+class IsaError(Refusal):
     """An instruction, a program or a memory image that GA-2 does not take."""
+
+
+def _is_number(text):
+    """Whether `text` is decimal digits as Verilog knows them, too (no others of Unicode)."""
+    return text.isascii() and text.isdecimal()
 
 
 def _external_words():
     text = os.environ.get("GA2_EXT", "8192")
-    if not text.isdecimal() or not 1 <= int(text) <= 65536:
+    if not _is_number(text) or not 1 <= int(text) <= 65536:
         raise IsaError(f"GA2_EXT={text}: the external memory has 1 to 65536 words; unset it or "
                        "give a number in that range")
     return int(text)
@@ -263,6 +269,11 @@ def _check_overlap(name, spans):
 def encode(ins):
     """The 128-bit word of an instruction, checked."""
     check(ins)
+    return pack(ins)
+
+
+def pack(ins):
+    """The 128-bit word of an instruction that `check` has taken."""
     word = INSTRUCTIONS[ins["op"]].opcode << FIELDS["op"][0]
     for letter in LETTERS:
         word |= ins.get(letter, 0) << FIELDS[letter][0]
@@ -315,7 +326,7 @@ def _assemble_line(words):
     values = {}
     for word in words[1:]:
         key, _, value = word.partition("=")
-        if not value.isdecimal():
+        if not _is_number(value):
             raise IsaError(f"{words[0]}: '{word}' is not operand=number")
         if key in values:
             raise IsaError(f"{words[0]}: operand {key} is given twice")

@@ -18,7 +18,8 @@ def record(code, ext, lat=ga2_isa.LAT, words=ga2_isa.EXT):
     machine = ga2_isa.Machine(ext, words)
     numbers = [len(code)]
     for ins in code:
-        word = ga2_isa.encode(ins)
+        ga2_isa.check(ins, words)
+        word = ga2_isa.pack(ins)
         numbers += [(word >> low) & 0xFFFFFFFF for low in (96, 64, 32, 0)]
     numbers += [word & 0xFFFFFFFF for word in machine.ext]
     numbers += [word & 0xFFFFFFFF for word in machine.run(code).ext]

@@ -7,11 +7,11 @@ and a sum that nearly cancels. Writes ch16_battery.json (all numbers) and ch16_b
 prints) into out/. The exit status is 0 only if no graph has a problem.
 """
 
+import paths
 import argparse
 import sys
 from pathlib import Path
 
-import paths
 import capra_tests
 import cli
 from capra_random import plain_graph, slice_graph

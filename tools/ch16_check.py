@@ -15,6 +15,7 @@ That is a minute or two. With --all (`make check-all`) the studies beyond the ch
 in the RTL are run anew as well and compared with their record, which takes about ten.
 """
 
+import paths
 import argparse
 import difflib
 import json
@@ -25,7 +26,6 @@ import tempfile
 from collections import namedtuple
 from pathlib import Path
 
-import paths
 import cli
 import hw
 import proc
@@ -359,7 +359,8 @@ def main(argv=None):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Compare the chapter's figures, and the record in out/, with fresh runs.")
     parser.add_argument("--only", nargs="+", choices=list(SCRIPTS), default=[], metavar="NAME",
                         help="only these: " + ", ".join(SCRIPTS))
     parser.add_argument("--all", action="store_true",

@@ -10,11 +10,11 @@
 Writes ch16_example_a.json (all numbers) and ch16_example_a_out.txt (what it prints) into out/.
 """
 
+import paths
 import argparse
 import sys
 from pathlib import Path
 
-import paths
 import cli
 
 import ga2_isa
@@ -221,7 +221,8 @@ def main(argv=None):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Running example A: trace three blocks and count what a block costs.")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
     return parser.parse_args(argv)

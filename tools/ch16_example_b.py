@@ -13,11 +13,11 @@
 Writes ch16_example_b.json (all numbers) and ch16_example_b_out.txt (what it prints) into out/.
 """
 
+import paths
 import argparse
 import sys
 from pathlib import Path
 
-import paths
 import cli
 import ga2_isa
 import spec_lm
@@ -238,7 +238,8 @@ def main(argv=None):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Running example B: measure when guessing pays, model it, derive it at scale.")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
     return parser.parse_args(argv)

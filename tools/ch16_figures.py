@@ -10,13 +10,13 @@ Reads ch16_run.json, ch16_example_a.json and ch16_example_b.json in out/ (or in 
 fig16_1.svg to fig16_6.svg. Every number in a picture is read or computed from those files.
 """
 
+import paths
 import argparse
 import json
 import sys
 from collections import namedtuple
 from pathlib import Path
 
-import paths
 import cli
 import svg
 from block_figure import BOX, CELL, draw_block, draw_legend
@@ -319,7 +319,8 @@ def main(argv=None):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Draw figures 16.1 to 16.6 from the recorded JSON files.")
     parser.add_argument("--data", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder of the JSON files (default out/)")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",

@@ -10,12 +10,12 @@ Writes ch16_run.json (the table's rows) and ch16_run_out.txt (what it prints) in
 With --vcd also ch16_run.vcd: one verifier block as waves, for GTKWave or Surfer.
 """
 
+import paths
 import argparse
 import sys
 import tempfile
 from pathlib import Path
 
-import paths
 import cli
 import ga2_progs
 import hw
@@ -145,7 +145,8 @@ def write_waves(out, measured):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Run the chapter: checks, seven decodings, the replay on the RTL.")
     hw.add_option(parser)
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")

@@ -7,8 +7,8 @@ The exit status is 0 only for a simulation that ended well and printed exactly o
 starting PASS. Everything else, from a missing simulator to a time-out, is a status other than 0
 and a text that says what happened.
 
-A simulator is built once per set of sources, defines, top, options and version, and kept under
-the hash of all of these in out/build/ (in a private folder while out/ cannot be written).
+A simulator is built once per set of sources, defines, top, options and version, and kept in
+out/build/ under the hash of all of these and, so that a damaged one is known, of its own bytes.
 """
 
 import functools
@@ -17,7 +17,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shutil
 import tempfile
 from collections import namedtuple
@@ -47,7 +46,7 @@ RUN_SECONDS = 1800
 Replay = namedtuple("Replay", "status output programs cycles counters")
 
 
-# Which simulators are there
+# ---- which simulators are there ------------------------------------------------------------------
 
 def missing(sims=SIMULATORS):
     """What must be installed before `sims` can run, program by program; empty when they can."""
@@ -90,7 +89,14 @@ def _advice(problems):
 
 @functools.lru_cache(maxsize=None)
 def version(sim):
-    """The line in which an installed simulator names itself and its version."""
+    """The line in which an installed simulator names itself and its version.
+
+    Raises UserError where it could not even do that: without a folder for its temporary files.
+    """
+    wanted = os.environ.get("TMPDIR")
+    if wanted and os.path.abspath(wanted) != tempfile.gettempdir():  # which tries to write there
+        raise cli.UserError(f"TMPDIR={wanted}: no file can be written there; name a folder that "
+                            "takes files, or unset TMPDIR")
     _, text = proc.execute(VERSION[sim], cwd=ROOT, timeout=60)
     return text.partition("\n")[0].strip()
 
@@ -100,32 +106,24 @@ def _number(text):
     return tuple(int(part) for part in text.split("."))
 
 
-# One simulation
+# ---- one simulation ------------------------------------------------------------------------------
 
-def sim_icarus(files, top, root=ROOT, defines=(), programs=None, plusargs=(), timeout=RUN_SECONDS):
-    """Simulate `top` in Icarus Verilog: (exit status, output text).
+def simulate(sim, files, top, root=ROOT, defines=(), programs=None, plusargs=(),
+             timeout=RUN_SECONDS):
+    """Simulate `top` in one of SIMULATORS: (exit status, output text).
 
     files: every source, relative to `root`, which is also the working directory of the simulation.
     defines: "NAME" or "NAME=value"; EXTW comes from the environment variable GA2_EXT if not given.
     programs: the program image, relative to `root`, instead of out/ga2_programs.hex.
     plusargs: further ones, without the plus ("vcd"). timeout: seconds the simulation may take.
     """
-    return _simulate("icarus", files, top, root, defines, programs, plusargs, timeout)
-
-
-def sim_verilator(files, top, root=ROOT, defines=(), programs=None, plusargs=(),
-                  timeout=RUN_SECONDS):
-    """Simulate `top` in Verilator: see sim_icarus."""
-    return _simulate("verilator", files, top, root, defines, programs, plusargs, timeout)
-
-
-def _simulate(sim, files, top, root, defines, programs, plusargs, timeout):
     root = Path(root).resolve()
     problems = missing([sim])
     if problems:
         return NOT_INSTALLED, f"{sim}: {_advice(problems)}\n"
     try:
-        sources = _read_sources(root, files)
+        # The build works on copies, at the same place in another folder.
+        sources = {name: (root / name).read_bytes() for name in files}
         simulator = _simulator(sim, sources, top, root, _with_ext(defines))
         command = ["vvp", "-n", str(simulator)] if sim == "icarus" else [str(simulator)]
         if programs is not None:
@@ -139,12 +137,14 @@ def _simulate(sim, files, top, root, defines, programs, plusargs, timeout):
     return _judge(sim, status, text, timeout)
 
 
-def _read_sources(root, files):
-    """{name: content}; the build works on copies, at the same place in another folder."""
-    for name in files:
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise ValueError(f"source {name}: give its path below the root {root}")
-    return {name: (root / name).read_bytes() for name in files}
+def sim_icarus(files, top, root=ROOT, defines=(), **options):
+    """Simulate `top` in Icarus Verilog; see `simulate`."""
+    return simulate("icarus", files, top, root, defines, **options)
+
+
+def sim_verilator(files, top, root=ROOT, defines=(), **options):
+    """Simulate `top` in Verilator; see `simulate`."""
+    return simulate("verilator", files, top, root, defines, **options)
 
 
 def _with_ext(defines):
@@ -176,43 +176,34 @@ def _lines(text):
     return text if text.endswith("\n") or not text else text + "\n"
 
 
-# Building simulators, and keeping them
+# ---- building simulators, and keeping them -------------------------------------------------------
 
 class _BuildFailed(Exception):
     """Exit status and text of a build that gave no simulator."""
 
 
 def _simulator(sim, sources, top, root, defines):
-    """The path of the simulator, built now unless it was built before."""
+    """The path of the simulator, built now unless a whole one is kept from before."""
     command = _build_command(sim, list(sources), top, defines)
     key = hashlib.sha256(json.dumps([version(sim), platform.platform(), command]).encode())
     for content in sources.values():
         key.update(hashlib.sha256(content).digest())
-    path = _shelf(root) / f"{sim}-{key.hexdigest()[:32]}"
-    if not path.exists():
-        # Verilator's makefiles cannot stand a space in the path, hence a folder elsewhere.
-        elsewhere = "/tmp" if " " in tempfile.gettempdir() else None
-        with tempfile.TemporaryDirectory(prefix="ga2-", dir=elsewhere) as work:
-            _shelve(_build(sim, sources, command, Path(work)), path)
-    return path
+    shelf = root / "out" / "build"
+    shelf.mkdir(parents=True, exist_ok=True)
+    for path in shelf.glob(f"{sim}-{key.hexdigest()[:32]}-*"):
+        if path.name.endswith(_digest(path)):
+            return path
+        path.unlink(missing_ok=True)
+    # Verilator's makefiles cannot stand a space in the path, hence a folder elsewhere.
+    elsewhere = "/tmp" if " " in tempfile.gettempdir() else None
+    with tempfile.TemporaryDirectory(prefix="ga2-", dir=elsewhere) as work:
+        built = _build(sim, sources, command, Path(work))
+        path = shelf / f"{sim}-{key.hexdigest()[:32]}-{_digest(built)}"
+        return _shelve(built, path)
 
 
-def _shelf(root):
-    """The folder where simulators are kept: out/build/, or a private one if that cannot be."""
-    folder = root / "out" / "build"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        pass
-    if folder.is_dir() and os.access(folder, os.W_OK):
-        return folder
-    return Path(_private_folder().name)
-
-
-@functools.lru_cache(maxsize=None)
-def _private_folder():
-    """It goes when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="ga2-")
+def _digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def _build_command(sim, names, top, defines):
@@ -245,11 +236,8 @@ def _build(sim, sources, command, work):
 
 
 def _shelve(built, path):
-    """Put a simulator in its place at once, so that another run sees all of it or nothing.
-
-    Two runs that build the same one at the same moment replace it by its equal.
-    """
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    """Put a simulator in its place at once, so that another run sees all of it or nothing."""
+    beside = path.with_name(f".{path.name}.{built.parent.name}.tmp")
     try:
         # Copied by a child: a program that a thread of ours has open for writing cannot be run.
         status, text = proc.execute(["cp", built, beside], path.parent, BUILD_SECONDS)
@@ -258,9 +246,10 @@ def _shelve(built, path):
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+    return path
 
 
-# Programs on the chip
+# ---- programs on the chip ------------------------------------------------------------------------
 
 def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN_SECONDS,
            plusargs=()):
@@ -280,9 +269,9 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
     if ext is not None:
         defines.append(f"EXTW={ext}")
 
-    def simulate(job):
+    def one(job):
         sim, image = job
-        result = _simulate(sim, RTL + TB, "ga2_tb", root, defines, image, plusargs, timeout)
+        result = simulate(sim, RTL + TB, "ga2_tb", root, defines, image, plusargs, timeout)
         return _read_replay(sim, *result)
 
     with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
@@ -291,7 +280,7 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
         else:
             images = _write_images(programs, Path(folder))
         jobs = [(sim, image) for sim in sims for image in images.values()]
-        ended = dict(proc.side_by_side(simulate, jobs, cli.cores()))
+        ended = dict(proc.side_by_side(one, jobs, cli.cores()))
     return {sim: _join([(first, ended[sim, image]) for first, image in images.items()])
             for sim in sims}
 

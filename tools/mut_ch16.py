@@ -8,9 +8,9 @@ which are not counted, also meet the tests in spec_lm_tests. Results go to out/m
 .json; the last line is `19 of 19 caught`.
 """
 
+import paths
 import sys
 
-import paths
 import cli
 import mutate
 from mutate import Mutant

@@ -7,9 +7,9 @@ and the random graphs without slices, in this order, up to the first problem. Re
 out/mut_ch16_compiler.txt and .json; the last line is `10 of 10 caught`.
 """
 
+import paths
 import sys
 
-import paths
 import cli
 import mutate
 from mutate import Equivalent, Mutant

@@ -8,6 +8,7 @@ Each module runs in a process of its own, on all cores. The last line is `N pass
 skipped test is a check that was not made.
 """
 
+import paths
 import argparse
 import json
 import sys
@@ -17,7 +18,6 @@ import unittest
 from collections import namedtuple
 from pathlib import Path
 
-import paths
 import cli
 import hw
 import proc

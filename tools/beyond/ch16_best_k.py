@@ -18,10 +18,10 @@ Writes ch16_best_k.json (all numbers), ch16_best_k.txt (what it prints) and ch16
 sweep) into the folder out/.
 """
 
+import paths
 import math
 import sys
 
-import paths
 import cli
 import ch16_fast_figures
 import hw

@@ -18,13 +18,13 @@ Writes ch16_exact.json and ch16_exact.txt (what it prints) into out/.  --quick t
 part, drawn with a fixed seed, and writes ch16_exact_quick.json and .txt.
 """
 
+import paths
 import argparse
 import random
 import sys
 from collections import namedtuple
 from pathlib import Path
 
-import paths
 import cli
 import hw
 
@@ -318,7 +318,8 @@ def all_exact(rows):
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        description="Compare scales per shape with one plan for all shapes.")
     parser.add_argument("--quick", action="store_true",
                         help="a share of each part, in a minute or two")
     hw.add_option(parser)

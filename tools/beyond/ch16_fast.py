@@ -11,9 +11,9 @@ Every program executed is replayed on the RTL. Writes ch16_fast.json (all number
 (what it prints) and ch16_fast.svg (part 1 as bars) into the folder out/.
 """
 
+import paths
 import sys
 
-import paths
 import cli
 import ch16_fast_figures
 import fast_lm

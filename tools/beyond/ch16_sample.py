@@ -14,11 +14,11 @@ The drafts are fitted to runs of other seeds than are measured. Writes ch16_samp
 ch16_sample.txt (what it prints) and ch16_sample.svg (part 3) into out/.
 """
 
+import paths
 import math
 import sys
 from itertools import product
 
-import paths
 import cli
 import hw
 import sample_lm

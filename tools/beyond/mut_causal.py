@@ -7,9 +7,9 @@ against the tests of the faster decoder, up to the first problem. Results go to 
 and .json; the last line counts those caught.
 """
 
+import paths
 import sys
 
-import paths
 import cli
 import mutate
 from mutate import Equivalent, Mutant

@@ -7,10 +7,10 @@ bends the law, its report is the total variation from plain sampling and the num
 which a chi-square test (1 % level) sees it. Results go to out/mut_sample.txt and .json.
 """
 
+import paths
 import re
 import sys
 
-import paths
 import cli
 import mutate
 from mutate import Equivalent, Mutant

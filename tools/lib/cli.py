@@ -3,37 +3,35 @@
 A script starts with `import paths`, for the import path, and ends with `sys.exit(cli.run(main))`.
 """
 
-import concurrent.futures
 import json
+import multiprocessing
 import os
 import re
 import secrets
 import signal
 import sys
+import traceback
 from pathlib import Path
 
-from paths import ROOT
+from paths import ENDING, ROOT
+from refusal import Refusal
 
 OUT = ROOT / "out"
 
-MODEL_ERRORS = ("CompileError", "IsaError")  # what the model refuses, in a sentence of its own
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?[%x])?|-?")
 
 
-class UserError(Exception):
+class UserError(Refusal):
     """Something the person at the keyboard can put right: told in one sentence, no traceback."""
 
 
 def run(main):
     """Call main() and return the exit status of the script.
 
-    A UserError, an error of the system and what the model refuses: one line on stderr, status 2. A
-    reader that closes our stdout early (`| head -1`) is no error worth a word: 141, as the shell
-    reports it. Ctrl-C is 130.
+    What the project refuses and an error of the system: one line on stderr, status 2. Ctrl-C: one
+    line, 130. A reader that closes our stdout early (`| head -1`) is no error worth a word: 141, as
+    the shell reports it.
     """
-    # A polite `kill` unwinds like Ctrl-C, so that the simulators we started are ended too.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         status = main()
         sys.stdout.flush()
@@ -42,18 +40,17 @@ def run(main):
         # Python flushes stdout once more on its way out; give it somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        if not (isinstance(error, (UserError, OSError)) or type(error).__name__ in MODEL_ERRORS):
-            raise
+    except KeyboardInterrupt as stop:
+        print("interrupted", file=sys.stderr)
+        return 128 + stop.args[0]
+    except (Refusal, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
 
 def tell(kind, error, trace):
-    """The last word on an exception that nothing caught, also while a script is still importing."""
-    if kind.__name__ in MODEL_ERRORS:
+    """The last word on what a script meets while it is still importing."""
+    if issubclass(kind, Refusal):
         print(f"error: {error}", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
@@ -121,36 +118,52 @@ def cores():
 
 
 def parallel(function, items):
-    """[function(item) for item in items], spread over the cores.
+    """[function(item) for item in items], spread over the cores, for functions that only compute.
 
-    `function` lives at the top level of a module: the workers import it by name. The first
-    exception of an item, in the order of the items, is raised here.
+    An exception of an item is raised here, with the worker's traceback as its cause.
     """
     items = list(items)
-    workers = min(cores(), len(items))
-    if workers <= 1:
+    count = min(cores(), len(items))
+    if count <= 1:
         return [function(item) for item in items]
-    functions = [function] * len(items)
-    with concurrent.futures.ProcessPoolExecutor(workers, initializer=_idle) as pool:
-        return list(pool.map(_work, functions, items))
-
-
-def _idle():
-    """A worker without work dies of Ctrl-C or `kill` without a word."""
-    _on_interrupt(signal.SIG_DFL)
-
-
-def _work(function, item):
-    """One item in a worker: an interrupt unwinds it, so that it ends what it started."""
-    _on_interrupt(signal.default_int_handler)
+    fork = multiprocessing.get_context("fork")
+    taken = fork.Value("i", 0)
+    workers = []
+    results = {}
     try:
-        return function(item)
-    except KeyboardInterrupt:
-        os._exit(130)
+        for _ in range(count):
+            # A worker inherits the mask: Ctrl-C is for us, who kill the workers.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+            pipe, end = fork.Pipe(duplex=False)
+            worker = fork.Process(target=_work, args=(function, items, taken, end))
+            worker.start()
+            workers.append((worker, pipe))
+            end.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for worker, pipe in workers:
+            done, error, trace = pipe.recv()
+            if error:
+                raise error from RuntimeError(trace)
+            results.update(done)
     finally:
-        _idle()
+        for worker, _ in workers:
+            worker.kill()
+            worker.join()
+    return [results[number] for number in range(len(items))]
 
 
-def _on_interrupt(handler):
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
+def _work(function, items, taken, end):
+    """A worker: take item by item until none is left, then send {number: result}."""
+    done = {}
+    try:
+        while True:
+            with taken.get_lock():
+                number = taken.value
+                taken.value += 1
+            if number >= len(items):
+                end.send((done, None, ""))
+                return
+            done[number] = function(items[number])
+    except Exception as error:
+        taken.value = len(items)
+        end.send(({}, error, traceback.format_exc()))

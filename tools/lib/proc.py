@@ -4,10 +4,11 @@ Each child leads a process group of its own, so that ending it ends what it star
 under make under Verilator) as well.
 """
 
-import concurrent.futures
 import os
+import queue
 import signal
 import subprocess
+import threading
 
 TERM_SECONDS = 2  # for a child to end what it started
 TIMED_OUT = 124  # the exit status that the `timeout` command gives
@@ -21,6 +22,10 @@ def execute(command, cwd, timeout, env=None):
     A child ended by signal n gives 128 + n, as in the shell; a time-out gives TIMED_OUT.
     Raises OSError when the command cannot be started.
     """
+    if threading.current_thread() is threading.main_thread():
+        # Signals interrupt the main thread alone: elsewhere a child is started and noted in peace.
+        (_, result), = side_by_side(lambda same: execute(same, cwd, timeout, env), [command], 1)
+        return result
     child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              start_new_session=True)
@@ -32,10 +37,6 @@ def execute(command, cwd, timeout, env=None):
         _end(child)
         output, _ = child.communicate()
         status = TIMED_OUT
-    except BaseException:
-        _end(child)
-        child.wait()
-        raise
     finally:
         _running.discard(child)
         child.stdout.close()
@@ -50,19 +51,42 @@ def side_by_side(function, items, workers):
     They run in threads, for functions that mostly wait for a child. When the caller gives up
     (an exception, Ctrl-C), the children at work are ended and the items not yet begun dropped.
     """
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(function, item): item for item in items}
+    waiting = list(reversed(items))
+    count = len(waiting)
+    ended = queue.Queue()
+    threads = [threading.Thread(target=_work, args=(function, waiting, ended))
+               for _ in range(min(workers, count))]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(count):
+            item, result, error = ended.get()
+            if error:
+                raise error
+            yield item, result
+    except BaseException:
+        waiting.clear()
+        # Again and again: an item may be about to start its next child.
+        while any(thread.is_alive() for thread in threads):
+            for child in list(_running):
+                _end(child)
+            for thread in threads:
+                if thread.is_alive():
+                    thread.join(0.05)
+        raise
+
+
+def _work(function, waiting, ended):
+    """A thread of side_by_side: take items until none is left."""
+    while waiting:
         try:
-            for future in concurrent.futures.as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            # Again and again: an item may be about to start its next child.
-            while concurrent.futures.wait(futures, timeout=0.1).not_done:
-                for child in list(_running):
-                    _end(child)
-            raise
+            item = waiting.pop()
+        except IndexError:  # another thread was faster
+            return
+        try:
+            ended.put((item, function(item), None))
+        except BaseException as error:
+            ended.put((item, None, error))
 
 
 def _end(child):

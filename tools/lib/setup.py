@@ -7,11 +7,11 @@ where GA2_SETUP=no forbids it, one line says what to install; that is no failure
 RTL works without the simulators.
 """
 
+import paths
 import os
 import shutil
 import sys
 
-import paths
 import cli
 import hw
 import proc

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -47,24 +48,29 @@ class Run(unittest.TestCase):
                   err="error: LD: len = 0 must be an integer in 1..65535\n")
 
     def test_a_memory_size_that_is_none_is_one_line_while_importing(self):
-        for size in ("0", "abc", "70000", ""):
+        for size in ("0", "abc", "70000", "", "٨١٩٢"):
             with mock.patch.dict(os.environ, GA2_EXT=size):
                 ended = script("import ga2_isa\n")
             self.assertEqual((ended.returncode, ended.stderr.count("\n")), (1, 1))
             self.assertTrue(ended.stderr.startswith(f"error: GA2_EXT={size}: the external memory "
                                                     "has 1 to 65536 words"), ended.stderr)
 
+    def test_any_other_error_is_a_bug_and_keeps_its_traceback(self):
+        for body in ("1 / 0\n", "sys.exit(cli.run(lambda: 1 / 0))\n"):
+            ended = script(body)
+            self.assertEqual(ended.returncode, 1)
+            self.assertTrue(ended.stderr.startswith("Traceback"), ended.stderr)
+            self.assertTrue(ended.stderr.endswith("ZeroDivisionError: division by zero\n"))
+
     def test_an_error_of_the_system_is_one_line(self):
         self.ends("def main():\n    open('/nonexistent/file')\n", 2,
                   err="error: [Errno 2] No such file or directory: '/nonexistent/file'\n")
 
-    def test_ctrl_c_is_silent(self):
-        self.ends("import os, signal\ndef main():\n    os.kill(os.getpid(), signal.SIGINT)\n", 130)
-
     def test_kill_unwinds(self):
         self.ends("import os, signal\ndef main():\n    try:\n"
                   "        os.kill(os.getpid(), signal.SIGTERM)\n"
-                  "    finally:\n        print('unwound')\n", 128 + signal.SIGTERM, out="unwound\n")
+                  "    finally:\n        print('unwound')\n", 128 + signal.SIGTERM,
+                  out="unwound\n", err="interrupted\n")
 
     def test_a_reader_that_stops_early_is_silent(self):
         for lines in (1, 100000):  # fails in the flush at the end; fails in print
@@ -164,37 +170,66 @@ class Parallel(unittest.TestCase):
         self.assertEqual(cli.parallel(double, range(20)), list(range(0, 40, 2)))
 
     def test_one_item_no_item_or_one_core_need_no_pool(self):
-        with mock.patch("concurrent.futures.ProcessPoolExecutor") as pool:
+        with mock.patch("multiprocessing.get_context") as pool:
             self.assertEqual(cli.parallel(double, [4]), [8])
             self.assertEqual(cli.parallel(double, []), [])
             with mock.patch("cli.cores", return_value=1):
                 self.assertEqual(cli.parallel(double, iter([4, 5])), [8, 10])
         pool.assert_not_called()
 
-    def test_an_error_in_a_worker_is_raised_here(self):
-        with self.assertRaises(TypeError):
+    def test_an_error_in_a_worker_is_raised_here_with_its_traceback(self):
+        with self.assertRaises(TypeError) as caught:
             cli.parallel(double, [1, None, 2])
+        self.assertIn("return 2 * number", str(caught.exception.__cause__))
 
-    def test_every_start_method_serves(self):
-        body = ("import multiprocessing\n"
-                "import quant\n"  # in model/: the workers need the import path as well
-                "def clamp(value):\n    return quant.clamp8(value)\n"
-                "if __name__ == '__main__':\n"
-                "    multiprocessing.set_start_method(sys.argv[1])\n"
-                "    print(cli.parallel(clamp, [1, 200, -200]))\n")
-        for method in ("fork", "spawn", "forkserver"):
-            with self.subTest(method=method):
-                ended = script(body, "{python} {file} " + method)
-                self.assertEqual((ended.stdout, ended.stderr), ("[1, 127, -127]\n", ""))
+    def test_every_core_takes_the_next_item_as_it_ends_one(self):
+        with mock.patch("cli.cores", return_value=2):
+            naps = cli.parallel(nap, [0.5, 0.1, 0.1, 0.1])
+        self.assertEqual([worker == naps[0] for worker in naps], [True, False, False, False])
 
-    def test_ctrl_c_ends_the_workers_without_a_word(self):
-        body = ("import os, signal, threading, time\n"
-                "def nap(seconds):\n    time.sleep(seconds)\n"
-                "def main():\n"
-                "    os.setpgid(0, 0)\n"  # Ctrl-C reaches the whole group, once
-                "    stop = lambda: os.killpg(0, signal.SIGINT)\n"
-                "    threading.Timer(0.5, stop).start()\n"
-                "    cli.parallel(nap, [30, 0, 30, 30, 30])\n"
-                "if __name__ == '__main__':\n    sys.exit(cli.run(main))\n")
-        ended = script(body, "{python} {file}; echo $?")
-        self.assertEqual((ended.stdout, ended.stderr), ("130\n", ""))
+
+def nap(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+class Interrupt(unittest.TestCase):
+    """Ctrl-C ends ch16_run at once, in one line, whatever it is doing, and leaves nothing."""
+
+    BODY = ("import sys; sys.path.insert(0, 'tools'); import paths\n"
+            "print('begun', flush=True)\n"
+            "sys.argv[1:] = ['--out', sys.argv[1]]\n"
+            "import runpy; runpy.run_path('tools/ch16_run.py', run_name='__main__')\n")
+
+    def test_at_several_moments(self):
+        for delay in (0, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 2.4):
+            with self.subTest(delay=delay), tempfile.TemporaryDirectory() as folder:
+                began = subprocess.Popen([sys.executable, "-c", self.BODY, folder], cwd=cli.ROOT,
+                                         env={**os.environ, "TMPDIR": folder}, text=True,
+                                         start_new_session=True, stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE)
+                began.stdout.readline()
+                time.sleep(delay)
+                os.killpg(began.pid, signal.SIGINT)  # as the terminal does
+                try:
+                    printed, told = began.communicate(timeout=10)
+                finally:
+                    began.kill()
+                self.assertEqual((began.returncode, printed, told), (130, "", "interrupted\n"))
+                self.assertEqual((running(folder), os.listdir(folder)), ([], []))
+
+
+def running(folder):
+    """The processes, of whatever group, that were started with this TMPDIR."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"TMPDIR={folder}\0".encode() in path.read_bytes():
+                found.append(path.parent.name)
+        except OSError:  # it has ended, or is another user's
+            pass
+    return found
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 import paths
 import cli
@@ -60,14 +62,25 @@ class SideBySide(unittest.TestCase):
         self.assertLess(len(begun), 4)
 
     def test_ctrl_c_ends_the_children(self):
-        body = ("import os, signal, threading, cli, proc\n"
-                "def main():\n"
-                "    stop = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
-                "    threading.Timer(0.3, stop).start()\n"
-                "    list(proc.side_by_side(lambda n: proc.execute(['sleep', n], '/', None),\n"
-                "                           ['60', '61'], 2))\n"
-                "raise SystemExit(cli.run(main))\n")
-        ended = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True,
-                               env={**os.environ, "PYTHONPATH": str(cli.ROOT / "tools" / "lib")},
-                               timeout=20)
-        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (130, "", ""))
+        for work, count in (("nap(0)", 1), ("list(proc.side_by_side(nap, [0, 1], 2))", 2)):
+            with self.subTest(work), tempfile.TemporaryDirectory() as folder:
+                body = ("import os, signal, threading, paths, cli, proc\n"
+                        "def nap(number):\n"
+                        "    command = ['sh', '-c', f'echo $$ >{number}; exec sleep 60']\n"
+                        f"    return proc.execute(command, {folder!r}, None)\n"
+                        "stop = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+                        "threading.Timer(0.5, stop).start()\n"
+                        f"raise SystemExit(cli.run(lambda: {work}))\n")
+                ended = subprocess.run([sys.executable, "-c", body], capture_output=True,
+                                       cwd=cli.ROOT / "tools" / "lib", text=True, timeout=20)
+                self.assertEqual((ended.returncode, ended.stdout, ended.stderr),
+                                 (130, "", "interrupted\n"))
+                children = [int(path.read_text()) for path in Path(folder).iterdir()]
+                self.assertEqual(len(children), count)
+                for child in children:
+                    with self.assertRaises(ProcessLookupError):
+                        os.kill(child, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

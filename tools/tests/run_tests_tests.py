@@ -126,3 +126,7 @@ class ContinuousIntegration(unittest.TestCase):
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 self.assertEqual((ended.returncode, ended.stdout),
                                  (status, f"test in {cli.ROOT}\n3 passed, 1 failed\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

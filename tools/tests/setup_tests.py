@@ -79,3 +79,7 @@ class Setup(unittest.TestCase):
 
     def test_the_packages_are_those_of_the_advice(self):
         self.assertEqual(setup.PACKAGES, ["iverilog", "verilator", "g++", "make"])
+
+
+if __name__ == "__main__":
+    unittest.main()
