@@ -11,6 +11,7 @@ skipped test is a check that was not made.
 import paths
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -85,7 +86,8 @@ def run_in_child(folder, name):
     with tempfile.TemporaryDirectory(prefix="ga2-") as place:
         results = Path(place) / "results.json"
         command = [sys.executable, __file__, "--folder", folder, "--child", results, name]
-        status, output = proc.execute(command, cli.ROOT, MODULE_SECONDS)
+        env = dict(os.environ, PYTHONOPTIMIZE=str(sys.flags.optimize))
+        status, output = proc.execute(command, cli.ROOT, MODULE_SECONDS, env)
         seconds = time.monotonic() - began
         if status != 0 or not results.exists():
             problem = (f"stopped after {MODULE_SECONDS} s" if status == proc.TIMED_OUT else

@@ -270,6 +270,18 @@ class Image(unittest.TestCase):
         self.assertEqual(len(record), 1 + 2 * 4 + 2 * ga2_isa.EXT + 5)
         self.assertEqual(record[-5:], [14, 0, 10, 0, 1])
 
+    def test_a_record_is_checked_against_the_memory_it_is_for(self):
+        code = [build("LD", len=1), build("HALT")]
+        code[0]["b"] = 9999                     # its source, past the usual 8,192 words
+        self.assertEqual(len(ga2_progs.record(code, [], words=10000)), 9 + 2 * 10000 + 5)
+        ga2_isa.Machine(words=10000).run(code)
+        for run in (lambda: ga2_progs.record(code, [], words=9999),
+                    lambda: ga2_isa.Machine(words=9999).run(code)):
+            with self.assertRaises(ga2_isa.IsaError) as caught:
+                run()
+            self.assertEqual(str(caught.exception), "LD: src covers words 9999 to 9999, past the "
+                             "end of the external memory (9999 words)")
+
     def test_an_image_is_a_word_a_line(self):
         self.assertEqual(ga2_progs.image([]), "00000000\n")
         self.assertEqual(ga2_progs.image([[1, 0xABC], [0xFFFFFFFF]]),

@@ -7,6 +7,7 @@ import paths
 import ch16_exact
 import cli
 import exact_runs
+import holed_lm
 import spec_lm
 import tiny_lm
 from runs import make_draft, make_target
@@ -60,6 +61,47 @@ class Decoding(unittest.TestCase):
         Wd = make_draft(mdl, "worst")
         for tok in range(tiny_lm.V):
             self.assertNotEqual(spec_lm.draft_next(mdl, Wd, tok), tiny_lm.f_next(tok))
+
+
+class Measuring(unittest.TestCase):
+    """The measurements against the chips' own host loops, on a few short runs."""
+
+    def test_a_row_is_what_the_chips_generate(self):
+        n, k = 12, 3
+        part = ch16_exact.Part(("sharp",), (("worst", 1), ("noise 0", k)), (2, 3), n)
+        rows = exact_runs.measure_runs("sharp", part)
+        self.assertEqual([(row["draft"], row["k"], row["start"]) for row in rows],
+                         [("worst", 1, 2), ("worst", 1, 3), ("noise 0", k, 2), ("noise 0", k, 3)])
+        mdl = make_target("sharp")
+        Wd = make_draft(mdl, "noise 0")
+        shapes, exact = spec_lm.SpecChip(mdl, Wd, n, k), ExactChip(mdl, Wd, n, k)
+        for row in rows[2:]:
+            start = row["start"]
+            real = tiny_lm.float_generate(mdl, start, n)
+            plain, own = tiny_lm.Chip(mdl, n).generate(start, n)[0], exact.plain(start, n)[0]
+            (spoken, _, log), (tokens, _, exact_log) = [chip.generate(start, n)
+                                                        for chip in (shapes, exact)]
+            wrong = [i for i in range(n + 1) if spoken[i] != plain[i]][:1]
+            self.assertEqual(row["per_shape"],
+                             [wrong[0], spoken[wrong[0]], plain[wrong[0]]] if wrong else None)
+            self.assertEqual((tokens, row["one_plan"], row["logits_equal"]), (own, None, True))
+            self.assertEqual(row["float"], [exact_runs.before(made, real)
+                                            for made in (plain, spoken, tokens)])
+            if not wrong:
+                self.assertEqual(row["cycles"], [spec_lm.cycles_of(log),
+                                                 spec_lm.cycles_of(exact_log)])
+        self.assertEqual([row["per_shape"] is None for row in rows[2:]], [False, True])
+
+    def test_a_run_counts_where_its_tokens_or_its_logits_are_equal(self):
+        part = ch16_exact.Part(("random 2",), (("noise 0", 3),), (0, 1), 6)
+        counts = exact_runs.measure_tags("random 2", part)
+        self.assertEqual(list(counts), [None, *holed_lm.TAGS])
+        self.assertEqual(counts[None], [2, 2, 2])
+        self.assertEqual(counts["logits"], [2, 2, 0])   # one scale for all: the order stays
+        chip = holed_lm.holed_chips(make_target("random 2"), 9, (0, 1))["proj"]
+        chip.k = 3
+        equal = sum(chip.generate(start, 6)[0] == chip.plain(start, 6)[0] for start in (0, 1))
+        self.assertEqual((counts["proj"], equal), ([2, equal, 0], 1))
 
 
 class Counting(unittest.TestCase):

@@ -164,6 +164,11 @@ class Further(Project):
             "1 of 1 further mutants caught",
             "1 of 1 caught"])
 
+    def test_alone_they_have_the_last_line(self):
+        status, lines = self.run_script([WRONG_SUM, NO_LIMIT._replace(further=True)],
+                                        argv=["--only", "2"])
+        self.assertEqual((status, lines[2:]), (0, ["1 of 1 further mutants caught"]))
+
     def test_one_that_survives_makes_the_script_fail(self):
         status, lines = self.run_script([WRONG_SUM, SURVIVES._replace(further=True)])
         self.assertEqual((status, lines[-2:]), (

@@ -35,6 +35,16 @@ class Runner(unittest.TestCase):
         self.assertEqual((status, lines[-1]),
                          (1, totals + (f", {skipped} skipped" if skipped else "")))
 
+    def test_scripts_and_tests_run_without_docstrings_and_asserts(self):
+        for file in ("ch16_run", "ch16_example_a", "ch16_example_b", "ch16_figures", "ch16_check",
+                     "beyond/ch16_exact", "tests/rtl_full"):
+            ended = subprocess.run([sys.executable, "-OO", f"tools/{file}.py", "--help"],
+                                   cwd=cli.ROOT, capture_output=True, text=True)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""), file)
+        ended = subprocess.run([sys.executable, "-OO", "tools/run_tests.py", "quant", "spec_lm"],
+                               cwd=cli.ROOT, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""), ended.stdout)
+
     def test_all_passed(self):
         status, lines = self.run_modules({"one": GOOD, "two": GOOD})
         shown = sorted(re.sub(r"\d+\.\d s", "N s", " ".join(line.split())) for line in lines[:-1])
