@@ -8,6 +8,7 @@ prints) into out/. The exit status is 0 only if no graph has a problem.
 """
 
 import paths
+
 import argparse
 import sys
 from pathlib import Path

@@ -16,6 +16,7 @@ in the RTL are run anew as well and compared with their record, which takes abou
 """
 
 import paths
+
 import argparse
 import difflib
 import json

@@ -11,6 +11,7 @@ Writes ch16_example_a.json (all numbers) and ch16_example_a_out.txt (what it pri
 """
 
 import paths
+
 import argparse
 import sys
 from pathlib import Path

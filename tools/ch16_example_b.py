@@ -14,6 +14,7 @@ Writes ch16_example_b.json (all numbers) and ch16_example_b_out.txt (what it pri
 """
 
 import paths
+
 import argparse
 import sys
 from pathlib import Path

@@ -11,6 +11,7 @@ fig16_1.svg to fig16_6.svg. Every number in a picture is read or computed from t
 """
 
 import paths
+
 import argparse
 import json
 import sys

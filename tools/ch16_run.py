@@ -11,6 +11,7 @@ With --vcd also ch16_run.vcd: one verifier block as waves, for GTKWave or Surfer
 """
 
 import paths
+
 import argparse
 import sys
 import tempfile

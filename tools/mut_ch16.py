@@ -9,6 +9,7 @@ which are not counted, also meet the tests in spec_lm_tests. Results go to out/m
 """
 
 import paths
+
 import sys
 
 import cli

@@ -8,6 +8,7 @@ out/mut_ch16_compiler.txt and .json; the last line is `10 of 10 caught`.
 """
 
 import paths
+
 import sys
 
 import cli

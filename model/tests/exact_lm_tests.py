@@ -21,6 +21,7 @@ import spec_lm
 import spec_tests
 import tiny_lm
 from capra_graph import CompileError
+from comparing import assert_same
 from exact_lm import ExactChip, Plan, build_step, scale_plan
 from fast_lm import FastChip, build_batched, decode
 from ga2_isa import K_MAX
@@ -293,8 +294,8 @@ class Sharing(unittest.TestCase):
         alone = new_chip(mdl, 3)
         for chip in (fast, exact, fast, exact):         # each after the other has compiled
             chip.generate(5, 6)
-        self.assertEqual([row["code"] for row in exact.log],
-                         [row["code"] for row in alone.generate(5, 6)[2]])
+        assert_same(self, [row["code"] for row in exact.log],
+                    [row["code"] for row in alone.generate(5, 6)[2]])
         kinds = {build for build, *_ in fast.plan.programs}
         self.assertEqual(kinds, {build_batched, spec_lm.build_verify})
 

@@ -11,6 +11,7 @@ from unittest import mock
 import paths
 import exact_proof
 import spec_tests
+from comparing import assert_same
 from exact_lm_tests import PLAN_RUN, ROWS, STARTS, models, new_chip, plain_rows
 from exact_lm import build_step
 from exact_proof import SHAPES
@@ -143,8 +144,8 @@ class TermsAndNumbers(unittest.TestCase):
             ext += [exact_proof.ZERO] * (EXT - len(ext))
             after = exact_proof.execute(program.code, ext, terms)
             numbers = numbers_of(terms)
-            self.assertEqual([numbers[i] for i in after],
-                             Machine(program.ext).run(program.code).ext, program.name)
+            assert_same(self, [numbers[i] for i in after],
+                        Machine(program.ext).run(program.code).ext, program.name)
 
     def test_a_requantization_by_1_is_the_word_itself_only_where_that_is_one_of_int8(self):
         terms = exact_proof.Terms()
@@ -169,7 +170,7 @@ class TermsAndNumbers(unittest.TestCase):
         numbers = numbers_of(terms, x)
         for name in ROWS:
             rows = [[numbers[i] for i in row] for row in block[name]]
-            self.assertEqual(rows, plain[name][0], name)
+            assert_same(self, rows, plain[name][0], name)
 
 
 if __name__ == "__main__":

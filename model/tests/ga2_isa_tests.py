@@ -10,6 +10,7 @@ import paths
 import ga2_isa
 import ga2_suite
 import softmax_gold
+from comparing import assert_same
 from ga2_isa import IsaError, build
 
 # Field -> (highest bit, lowest bit) of the 128-bit word.
@@ -51,7 +52,7 @@ def suite_instructions():
 class InstructionWord(unittest.TestCase):
     def test_fields_cover_the_128_bits_once(self):
         bits = sorted(bit for high, low in BITS.values() for bit in range(low, high + 1))
-        self.assertEqual(bits, list(range(128)))
+        assert_same(self, bits, list(range(128)))
 
     def test_every_operand_sits_where_the_instruction_set_puts_it(self):
         for name, places in PLACES:
@@ -120,7 +121,7 @@ class Text(unittest.TestCase):
 
     def test_every_instruction_survives_the_way_through_text(self):
         code = suite_instructions()
-        self.assertEqual(ga2_isa.assemble(ga2_isa.disassemble(code)), code)
+        assert_same(self, ga2_isa.assemble(ga2_isa.disassemble(code)), code)
 
     def test_errors_name_the_line_the_instruction_and_the_operand(self):
         cases = (

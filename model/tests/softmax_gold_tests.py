@@ -6,6 +6,7 @@ import unittest
 
 import paths
 import softmax_gold
+from comparing import assert_same
 
 ALL_ONES = (1 << 40) - 1
 
@@ -46,7 +47,7 @@ def by_definition(scores, table):
 
 class ExpTable(unittest.TestCase):
     def test_every_entry_agrees_with_60_digits(self):
-        self.assertEqual(list(softmax_gold.EXP_TABLE), exact_table())
+        assert_same(self, list(softmax_gold.EXP_TABLE), exact_table())
 
     def test_first_and_last_entries(self):
         self.assertEqual(len(softmax_gold.EXP_TABLE), 256)
@@ -87,7 +88,7 @@ class Softmax(unittest.TestCase):
         self.assertEqual(softmax_gold.softmax([5, 5]), [32768, 32768])
 
     def test_600_equal_scores_get_one_part_each(self):
-        self.assertEqual(softmax_gold.softmax([-7] * 600), [109] * 600)    # 65536 / 600 = 109.2
+        assert_same(self, softmax_gold.softmax([-7] * 600), [109] * 600)   # 65536 / 600 = 109.2
 
     def test_a_score_127_below_the_largest_is_worth_what_exp_says(self):
         # T[127] = round(65535 * exp(-7.9375)) = 23 of 65535 + 23
@@ -107,12 +108,12 @@ class Softmax(unittest.TestCase):
         for _ in range(300):
             spread = rng.choice((1, 8, 40, 128))
             scores = [rng.randrange(-spread, spread) for _ in range(rng.choice((1, 2, 7, 64, 600)))]
-            self.assertEqual(softmax_gold.softmax(scores), by_definition(scores, table), scores)
+            assert_same(self, softmax_gold.softmax(scores), by_definition(scores, table), scores)
 
     def test_the_longest_row_agrees_with_the_definition(self):
         rng = random.Random(3)
         scores = [rng.randrange(-128, 128) for _ in range(4096)]
-        self.assertEqual(softmax_gold.softmax(scores), by_definition(scores, exact_table()))
+        assert_same(self, softmax_gold.softmax(scores), by_definition(scores, exact_table()))
 
 
 if __name__ == "__main__":

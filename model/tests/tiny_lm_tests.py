@@ -8,6 +8,7 @@ import paths
 import capra
 import ga2_isa
 import tiny_lm
+from comparing import assert_same
 from tiny_lm import D, HID, V
 
 
@@ -61,7 +62,7 @@ class ModelTests(unittest.TestCase):
             drawn = [[R.gauss(0, sd) for _ in range(columns)] for _ in range(rows)]
             if name == "E":
                 drawn = [[value / 4 for value in row] for row in drawn]
-            self.assertEqual(m[name], drawn, name)
+            assert_same(self, m[name], drawn, name)
 
     def test_the_noise_of_the_structured_model_is_045_and_drawn_from_seed_1(self):
         m = tiny_lm.make_model()

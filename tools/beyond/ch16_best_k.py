@@ -19,6 +19,7 @@ sweep) into the folder out/.
 """
 
 import paths
+
 import math
 import sys
 

@@ -19,6 +19,7 @@ part, drawn with a fixed seed, and writes ch16_exact_quick.json and .txt.
 """
 
 import paths
+
 import argparse
 import random
 import sys

@@ -12,6 +12,7 @@ Every program executed is replayed on the RTL. Writes ch16_fast.json (all number
 """
 
 import paths
+
 import sys
 
 import cli

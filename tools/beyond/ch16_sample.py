@@ -15,6 +15,7 @@ ch16_sample.txt (what it prints) and ch16_sample.svg (part 3) into out/.
 """
 
 import paths
+
 import math
 import sys
 from itertools import product

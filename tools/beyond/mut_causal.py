@@ -8,6 +8,7 @@ and .json; the last line counts those caught.
 """
 
 import paths
+
 import sys
 
 import cli

@@ -8,6 +8,7 @@ which a chi-square test (1 % level) sees it. Results go to out/mut_sample.txt an
 """
 
 import paths
+
 import re
 import sys
 

@@ -8,6 +8,7 @@ RTL works without the simulators.
 """
 
 import paths
+
 import os
 import shutil
 import sys
