@@ -251,11 +251,9 @@ def _shelve(built, path):
 
 # ---- programs on the chip ------------------------------------------------------------------------
 
-def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN_SECONDS,
-           plusargs=()):
-    """Run programs on the RTL, the simulators side by side: {simulator: Replay}.
+def replay(records, sims=SIMULATORS, lat=None, ext=None, root=ROOT, plusargs=()):
+    """Run programs, records as of ga2_progs.record, on the RTL: {simulator: Replay}.
 
-    programs: records as of ga2_progs.record, or the path of an image, relative to `root`.
     lat, ext: latency and words of the external memory, where they are not the usual ones.
     plusargs: passed to every simulation, without the plus.
 
@@ -263,22 +261,16 @@ def replay(programs, sims=SIMULATORS, lat=None, ext=None, root=ROOT, timeout=RUN
     passed: programs (how many), cycles (their sum) and counters, per program
     (total, matrix, dma, vector, instructions) as the chip counted them. Else these are None.
     """
-    defines = ["DUMP"]
-    if lat is not None:
-        defines.append(f"LAT={lat}")
-    if ext is not None:
-        defines.append(f"EXTW={ext}")
+    defines = ["DUMP"] + [f"{name}={value}" for name, value in (("LAT", lat), ("EXTW", ext))
+                          if value is not None]
 
     def one(job):
         sim, image = job
-        result = simulate(sim, RTL + TB, "ga2_tb", root, defines, image, plusargs, timeout)
+        result = simulate(sim, RTL + TB, "ga2_tb", root, defines, image, plusargs)
         return _read_replay(sim, *result)
 
     with tempfile.TemporaryDirectory(prefix="ga2-") as folder:
-        if isinstance(programs, (str, os.PathLike)):
-            images = {0: programs}
-        else:
-            images = _write_images(programs, Path(folder))
+        images = _write_images(records, Path(folder))
         jobs = [(sim, image) for sim in sims for image in images.values()]
         ended = dict(proc.side_by_side(one, jobs, cli.cores()))
     return {sim: _join([(first, ended[sim, image]) for first, image in images.items()])
@@ -306,8 +298,7 @@ def _write_images(records, folder):
     images = {}
     for first in range(0, max(1, len(records)), size):
         images[first] = folder / f"programs_from_{first}.hex"
-        text = ga2_progs.image(records[first:first + size])
-        images[first].write_text(text, encoding="ascii")
+        images[first].write_text(ga2_progs.image(records[first:first + size]), encoding="ascii")
     return images
 
 

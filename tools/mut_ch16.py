@@ -1,6 +1,6 @@
 """One-line faults in speculative decoding: do the five checks notice?
 
-    python3 tools/mut_ch16.py [--list] [--only N ...] [--json] [--out DIR]
+    python3 tools/mut_ch16.py [--list] [--only N ...] [--out DIR]
 
 Nineteen mutants of spec_lm, each against the five checks of spec_tests.check_all(), one by one in
 their order up to the first problem, so that the check that caught it is named. Further mutants,

@@ -1,6 +1,6 @@
 """Ten one-line faults in slice_rows, from graph to address: does the compiler's battery notice?
 
-    python3 tools/mut_ch16_compiler.py [--list] [--only N ...] [--json] [--out DIR]
+    python3 tools/mut_ch16_compiler.py [--list] [--only N ...] [--out DIR]
 
 Every mutant of Capra runs against the random graphs around slices, the slices that must be refused
 and the random graphs without slices, in this order, up to the first problem. Results go to

@@ -1,6 +1,6 @@
 """One-line faults in part_rows and in the batch: do their tests notice?
 
-    python3 tools/beyond/mut_batch.py [--list] [--only N ...] [--json] [--out DIR]
+    python3 tools/beyond/mut_batch.py [--list] [--only N ...] [--out DIR]
 
 Every mutant runs against the battery of part_rows and the tests of the batch, part by part, up to
 the first problem. Results go to out/mut_batch.txt and .json.

@@ -1,6 +1,6 @@
 """One-line faults in masked and causal softmaxes and in the decoder made of them: noticed?
 
-    python3 tools/beyond/mut_causal.py [--list] [--only N ...] [--json] [--out DIR]
+    python3 tools/beyond/mut_causal.py [--list] [--only N ...] [--out DIR]
 
 Every mutant runs against the batteries of causal_softmax and masked_softmax, part by part, and
 against the tests of the faster decoder, up to the first problem. Results go to out/mut_causal.txt

@@ -1,6 +1,6 @@
 """One-line faults in sampling: how far each bends the law, and what a test of samples sees.
 
-    python3 tools/beyond/mut_sample.py [--list] [--only N ...] [--json] [--out DIR]
+    python3 tools/beyond/mut_sample.py [--list] [--only N ...] [--out DIR]
 
 Every mutant runs against the counting tests of sampling, up to the first problem. Where a fault
 bends the law, its report is the total variation from plain sampling and the numbers of samples at

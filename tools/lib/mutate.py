@@ -73,20 +73,17 @@ def run(script, mutants, equivalents, folders, check, argv=None, root=cli.ROOT, 
     if arguments.list:
         print(format_list(jobs))
         return 0
-    show = cli.progress if arguments.json else print
     finding, seconds = try_unbroken(root, folders, check)
     if finding.kind != PASSED:
         print(f"the unbroken copy fails: {describe(finding)}; no mutant was run")
         return 1
-    show("the unbroken copy passes")
+    print("the unbroken copy passes", flush=True)
     rows = []
     for row in try_all(jobs, root, folders, check, limit(seconds)):
         rows.append(row)
-        show(format_row(row))
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
+        print(format_row(row), flush=True)
     end = "\n".join(([closing(rows)] if closing else []) + [format_count(rows)])
-    show(end)
+    print(end)
     if not arguments.only:
         write(arguments.out, script, rows, end)
     return 0 if all(row["as declared"] for row in rows) else 1
@@ -98,7 +95,6 @@ def parse(script, argv):
     parser.add_argument("--list", action="store_true", help="print the table, run nothing")
     parser.add_argument("--only", type=int, nargs="+", metavar="N",
                         help="run these mutants alone and write no file")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the .txt and the .json file (out/)")
     return parser.parse_args(argv)
@@ -232,24 +228,19 @@ import importlib, json, os, sys
 def first_problem(expressions):
     for expression in expressions:
         name = expression.partition("(")[0]
-        module = name.partition(".")[0]
+        crash = "crash at import"
         try:
-            namespace = {module: importlib.import_module(module)}
-        except SyntaxError as error:
-            return "broken run", name, f"{type(error).__name__}: {error}"
-        except BaseException as error:
-            return "crash at import", name, f"{type(error).__name__}: {error}"
-        if not namespace[module].__file__.startswith(os.getcwd()):
-            return "broken run", name, f"{module} was not imported from the copy"
-        try:
-            result = eval(expression, namespace)
-            problems = result[0] if isinstance(result, tuple) else result
-            for problem in problems:
+            module = importlib.import_module(name.partition(".")[0])
+            if not module.__file__.startswith(os.getcwd()):
+                return "broken run", name, f"{module.__name__} was not imported from the copy"
+            crash = "crash"
+            result = eval(expression, {module.__name__: module})
+            for problem in result[0] if isinstance(result, tuple) else result:
                 return "problem", name, str(problem)
         except SyntaxError as error:
             return "broken run", name, f"{type(error).__name__}: {error}"
         except BaseException as error:
-            return "crash", name, f"{type(error).__name__}: {error}"
+            return crash, name, f"{type(error).__name__}: {error}"
     return "passed", "", ""
 
 print("\n" + json.dumps(first_problem(sys.argv[1:])))

@@ -98,13 +98,9 @@ class Write(unittest.TestCase):
         self.assertEqual(path.read_bytes(), "k ≤ 5\n".encode("utf-8"))
         self.assertEqual(self.names(), ["table.txt"])
 
-    def test_folders_on_the_way_are_made(self):
-        cli.write_text(self.folder / "out" / "a.txt", "a")
-        self.assertEqual((self.folder / "out" / "a.txt").read_text(), "a")
-
-    def test_json_is_read_back_and_ends_its_line(self):
-        cli.write_json(self.folder / "a.json", {"grid": [1, 2.5], "draft": None})
-        text = (self.folder / "a.json").read_text()
+    def test_json_is_read_back_and_ends_its_line_and_folders_are_made(self):
+        cli.write_json(self.folder / "out" / "a.json", {"grid": [1, 2.5], "draft": None})
+        text = (self.folder / "out" / "a.json").read_text()
         self.assertEqual(json.loads(text), {"grid": [1, 2.5], "draft": None})
         self.assertTrue(text.endswith("}\n"))
 
