@@ -116,8 +116,8 @@ class Verdicts(Project):
     def test_an_exception_at_import_is_a_catch_only_where_declared(self):
         self.says(IMPORT, "broken run no number [ValueError: invalid literal for int() with base "
                   "10: 'x']")
-        self.says(IMPORT._replace(expect="crash"), "crash no number [checks.check_small: ValueError]",
-                  "1 of 1 caught")
+        self.says(IMPORT._replace(expect="crash"),
+                  "crash no number [checks.check_small: ValueError]", "1 of 1 caught")
 
     def test_a_time_out_is_a_catch_only_where_declared(self):
         with mock.patch.object(mutate, "limit", lambda seconds: 0.6):
