@@ -197,8 +197,8 @@ class Record(unittest.TestCase):
                 self.assertEqual(ended.stdout.splitlines()[:len(numbers) + 1],
                                  [recorded[number] for number in (0, *numbers)])
                 listed = subprocess.run([*command[:2], "--list"], capture_output=True, text=True)
-                count = sum(line[:3].strip().isdecimal() for line in recorded)
-                self.assertEqual(len(listed.stdout.splitlines()), count)
+                rows = json.loads((cli.OUT / f"{script}.json").read_text(encoding="utf-8"))
+                self.assertEqual(len(listed.stdout.splitlines()), len(rows))
 
 
 class Regenerate(Folder):
