@@ -334,7 +334,7 @@ class RandomGraphs(unittest.TestCase):
         sources, uses = count_slices(range(100))
         for kind in ("matmul", "concat", "slice", "input", "weight", "relu", "add"):
             self.assertGreaterEqual(sources[kind], 30, kind)
-        self.assertGreaterEqual(sources["softmax"] + sources["causal_softmax"], 30)
+        self.assertGreaterEqual(sources["softmax"] + sources["masked_softmax"], 30)
         for kind in ("matmul", "softmax", "scores", "argmax", "add", "output"):
             self.assertGreaterEqual(uses[kind], 30, kind)
 
