@@ -100,7 +100,7 @@ FURTHER = tuple(mutant._replace(further=True) for mutant in (
     Mutant(FILE, "count[t][j] += 1",
            "count[j][t] += 1",
            "the twentieth: the draft's table counts the pairs backwards",
-           UNITS + ": test_the_bigram_draft_guesses_the_most_frequent_next_token"),
+           UNITS),
     Mutant(FILE, "return tokens[:n + 1],",
            "return tokens,",
            "host loop: more tokens than asked for", EXACT),
