@@ -25,6 +25,7 @@ import math
 import capra
 from exact_lm import ExactChip
 from ga2_isa import K_MAX, cycle_counts
+from policy_lm import clipped, fixed
 from spec_lm import build_verify, count_block, new_stats, one_block
 from tiny_lm import (D, V, append_to_cache, check_context, check_count, check_token, feed_forward,
                      outputs, project)
@@ -61,17 +62,7 @@ def compile_draft_table(mdl, Wd):
     return capra.compile_graph(build_draft_table(Wd), [{"x": mdl["E"]}])
 
 
-# ---- how many guesses ----------------------------------------------------------------------------
-
-def fixed(k):
-    """guesses(wanted, stats) -> how many the next block makes, `wanted` tokens to go: k."""
-    return lambda wanted, stats: k
-
-
-def clipped(k):
-    """As `fixed`, but no more than are wanted: the target adds one token to the guesses."""
-    return lambda wanted, stats: min(k, wanted - 1)
-
+# ---- the host loop -------------------------------------------------------------------------------
 
 def decode(start, n, verify, next_block):
     """(tokens, stats) as spec_lm.speculate, its guesses chosen anew for each block.
@@ -90,6 +81,14 @@ def decode(start, n, verify, next_block):
         kc, vc = kc + k_rows, vc + v_rows
         count_block(stats, len(guesses), accepted, len(new), len(kc))
     return tokens[:n + 1], stats
+
+
+def unweighed(n, policy, draft_after):
+    """next_block for a draft that states no chances: it makes as many guesses as are asked for.
+
+    policy: as in policy_lm; draft_after(tokens) -> the draft for the block behind `tokens`.
+    """
+    return lambda tokens, stats: (policy(n + 1 - len(tokens), (), 0), draft_after(tokens))
 
 
 # ---- the chip ------------------------------------------------------------------------------------
@@ -132,18 +131,13 @@ class FastChip(ExactChip):
         check_count("n", n)
         check_context(min(n, K_MAX + 1))
         self.log = []
-        guesses = self.policy(n)
-        draft_after = self.drafts()
-
-        def next_block(tokens, stats):
-            return guesses(n + 1 - len(tokens), stats), draft_after(tokens)
-
-        tokens, stats = decode(start, n, self.verify, next_block)
+        tokens, stats = decode(start, n, self.verify, self.next_block(n))
         return tokens, stats, self.log
 
-    def policy(self, n):
-        """A new guesses(wanted, stats) for a run of n tokens."""
-        return clipped(self.k) if self.clip else fixed(self.k)
+    def next_block(self, n):
+        """A new next_block, for `decode`, of a run of n tokens."""
+        policy = clipped(self.k) if self.clip else fixed(self.k)
+        return unweighed(n, policy, self.drafts())
 
     def drafts(self):
         """For a run: draft_after(tokens) -> the draft for the block behind `tokens`."""

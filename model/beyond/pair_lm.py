@@ -58,7 +58,7 @@ class PairChip(FastChip):
 
     def __init__(self, mdl, n, k, starts=range(V), share=None, matrices=None):
         self.matrices = matrices or make_pair_draft(mdl)
-        super().__init__(mdl, self.matrices[None], n, k, starts, share, table=False)
+        super().__init__(mdl, self.matrices[None], n, k, starts, share)
         self.draft_programs = {}
 
     def drafts(self):

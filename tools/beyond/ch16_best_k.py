@@ -1,4 +1,4 @@
-"""The best k: a sweep, a two-token draft, and a k that adapts.
+"""The best k: a sweep, a two-token draft, and a k planned block by block.
 
     python3 tools/beyond/ch16_best_k.py [--sim icarus|verilator|both|none] [--out DIR]
 
@@ -8,21 +8,20 @@
        E = 1 + a + .. + a^k tokens a block
        speedup = E * t_plain / (t_verify + E * t_draft / n)
 2. The two-token draft beside the bigram on the random models 1 .. 24.
-3. An adaptive k beside the best fixed one in hindsight: five drafts of the structured model, and
-   the bigrams of the random models.
+3. A planned k (policy_lm: a draft trusted as far as it was right) beside the best fixed one, chosen
+   afterwards: five drafts of the structured model, and the bigrams of the random models.
 
 n = 32 tokens, one scale plan. The target's tokens and the drafts' answers come from the programs
 of the chip; the blocks are then played on these tokens and their cycles counted from their
-programs (fast_lm_tests holds this against the chip). A block of each size is replayed on the RTL.
+programs (hindsight_tests holds this against the chip). A block of each size is replayed on the RTL.
 Writes ch16_best_k.json (all numbers), ch16_best_k.txt (what it prints) and ch16_best_k.svg (the
 sweep) into the folder out/.
 """
 
-import paths
-
 import math
 import sys
 
+import paths
 import cli
 import ch16_fast_figures
 import hw
@@ -31,9 +30,10 @@ import fast_lm
 import pair_lm
 import spec_lm
 import tiny_lm
-from adaptive_lm import MOST, Adaptive, planner, play
-from fast_lm import clipped, fixed
+from fast_lm import unweighed
 from ga2_isa import TILE, cycle_counts
+from hindsight import play
+from policy_lm import MOST, clipped, fixed, follow, planned, trusted
 from runs import DRAFT_SEED, START, TOKENS, arguments, count, rtl_line
 
 GUESSES = range(1, MOST + 1)
@@ -96,7 +96,8 @@ def measure_sweep(job):
         chip = pair_lm.PairChip(chip.m, TOKENS, 1, share=chip)
     before = []
     for k in GUESSES:
-        stats, cycles = play(tokens, TOKENS, fixed(k), chip.drafts(), chapter.cost)
+        stats, cycles = play(tokens, TOKENS, unweighed(TOKENS, fixed(k), chip.drafts()),
+                             chapter.cost)
         before.append((cycles + guess * stats["proposed"], stats["blocks"]))
     return measure_draft(chip, tokens, costs), before
 
@@ -110,8 +111,9 @@ def measure_target(job):
     if kind == "random":
         pair = pair_lm.PairChip(chip.m, TOKENS, 1, share=chip)
         result["two-token"] = measure_draft(pair, tokens, costs)
-    best = planner(TOKENS, lambda c, m: costs[c, m])
-    result["adaptive"] = measure_policy(chip, tokens, Adaptive(best), costs)
+    result["planned"] = measure_policy(chip, tokens, lambda draft_after: follow(
+        TOKENS, planned(TOKENS, lambda c, m: costs[c, m]),
+        trusted(lambda so_far: draft_after(so_far)(so_far[-1]), 1)), costs)
     return result
 
 
@@ -119,14 +121,21 @@ def measure_draft(chip, tokens, costs):
     """{right: tokens the draft would guess right, ks: a `measure_policy` for each k}."""
     draft_after = chip.drafts()
     right = sum(draft_after(tokens[:i + 1])(tokens[i]) == tokens[i + 1] for i in range(TOKENS))
-    return {"right": right,
-            "ks": [dict(measure_policy(chip, tokens, clipped(k), costs), k=k) for k in GUESSES]}
+    ks = []
+    for k in GUESSES:
+        clip = clipped(k)
+        ks.append(measure_policy(chip, tokens, lambda draft: unweighed(TOKENS, clip, draft), costs))
+        ks[-1]["k"] = k
+    return {"right": right, "ks": ks}
 
 
-def measure_policy(chip, tokens, policy, costs):
-    """{stats, verify: cycles of the blocks, draft: cycles of the draft's programs} of a run."""
+def measure_policy(chip, tokens, next_block, costs):
+    """{stats, verify: cycles of the blocks, draft: cycles of the draft's programs} of a run.
+
+    next_block(draft_after) -> the next_block of the run.
+    """
     chip.log = []
-    stats, cycles = play(tokens, TOKENS, policy, chip.drafts(), lambda c, m: costs[c, m])
+    stats, cycles = play(tokens, TOKENS, next_block(chip.drafts()), lambda c, m: costs[c, m])
     return {"stats": stats, "verify": cycles, "draft": spec_lm.cycles_of(chip.log)}
 
 
@@ -175,10 +184,10 @@ def target_row(result, plain):
             row[draft] = draft_entry(result[draft], plain)
     row["fixed"] = [{"k": k, "speedup": round(plain / cycles[k - 1], 2),
                      "over_best": cycles[k - 1] / min(cycles)} for k in GUESSES]
-    adaptive = total(result["adaptive"])
-    row["adaptive"] = {"speedup": round(plain / adaptive, 2),
-                       "blocks": result["adaptive"]["stats"]["blocks"],
-                       "over_best": adaptive / min(cycles)}
+    chosen = total(result["planned"])
+    row["planned"] = {"speedup": round(plain / chosen, 2),
+                       "blocks": result["planned"]["stats"]["blocks"],
+                       "over_best": chosen / min(cycles)}
     return row
 
 
@@ -204,9 +213,9 @@ def summary_rows(rows):
     groups = {"five drafts": rows[:len(NOISES)], "random models": rows[len(NOISES):], "all": rows}
     summary = []
     for k in (*GUESSES, None):
-        line = {"policy": f"k = {k}" if k else "adaptive"}
+        line = {"policy": f"k = {k}" if k else "planned"}
         for name, group in groups.items():
-            logs = [math.log((row["fixed"][k - 1] if k else row["adaptive"])["over_best"])
+            logs = [math.log((row["fixed"][k - 1] if k else row["planned"])["over_best"])
                     for row in group]
             line[name] = round(math.exp(math.fsum(logs) / len(logs)), 3)
         summary.append(line)
@@ -225,7 +234,7 @@ def format_text(data):
     randoms = [row for row in data["targets"] if "two-token" in row]
     parts += [f"2. The bigram, and (2) the two-token draft: guesses right of {TOKENS}, accepted at "
               f"k = {TYPICAL_K}, best k", pair_table(randoms), pair_line(randoms),
-              "3. An adaptive k: speedups with bigram drafts", adaptive_table(data["targets"]),
+              "3. A planned k: speedups with bigram drafts", planned_table(data["targets"]),
               "   Cycles over those of each draft's best fixed k (geometric means)",
               summary_table(data["summary"]), data["rtl"]]
     return "\n\n".join(parts) + "\n"
@@ -287,18 +296,18 @@ def pair_line(rows):
             f"   with answers from tables of the host: {compare('host')}.")
 
 
-def adaptive_table(rows):
+def planned_table(rows):
     return cli.format_table(
-        ("draft", "best k", "its speedup", f"k = {TYPICAL_K}", "adaptive", "blocks",
+        ("draft", "best k", "its speedup", f"k = {TYPICAL_K}", "planned", "blocks",
          "cycles over the best"),
         [(row["name"], row["bigram"]["best_k"], f"{row['bigram']['speedup']:.2f}x",
-          f"{row['fixed'][TYPICAL_K - 1]['speedup']:.2f}x", f"{row['adaptive']['speedup']:.2f}x",
-          row["adaptive"]["blocks"], f"{100 * (row['adaptive']['over_best'] - 1):+.1f} %")
+          f"{row['fixed'][TYPICAL_K - 1]['speedup']:.2f}x", f"{row['planned']['speedup']:.2f}x",
+          row["planned"]["blocks"], f"{100 * (row['planned']['over_best'] - 1):+.1f} %")
          for row in rows])
 
 
 def summary_table(lines):
-    shown = [f"k = {k}" for k in SHOWN_K] + ["adaptive"]
+    shown = [f"k = {k}" for k in SHOWN_K] + ["planned"]
     names = [name for name in lines[0] if name != "policy"]
     return cli.format_table(["policy"] + names,
                             [[line["policy"]] + [f"{line[name]:.3f}" for name in names]

@@ -1,0 +1,64 @@
+"""Hindsight: the fewest cycles that any choice of blocks needs for one run and one draft.
+
+The target's tokens are known and so are the draft's answers, so a block's outcome is known, too.
+With r_i the guesses in front that are right when the draft guesses behind token i of n,
+
+    D(n) = 0,  D(i) = min over k <= min(r_i, n - 1 - i) of cost(i, k + 1) + D(i + 1 + k)
+
+a shortest path over positions. (A wrong guess only adds to the cost, which grows with the rows.) No policy that looks only
+back can be below it with the same draft. Under one scale plan the tokens do not depend on the
+blocks, and drafts learn from tokens alone, so r_i is the same however the run came to i.
+"""
+
+from fast_lm import decode
+from policy_lm import MOST
+
+
+def known_verify(tokens):
+    """A verify, for `speculate`, of a target whose tokens from the start on are `tokens`.
+
+    A row behind a wrong guess gets the choice at its position, which nobody looks at; the key and
+    value rows are empty. `tokens` must reach as far as the blocks do.
+    """
+    def verify(c, toks, kc, vc):
+        rows = [[] for _ in toks]
+        return tokens[c + 1:c + 1 + len(toks)], rows, rows
+    return verify
+
+
+def play(tokens, n, next_block, cost):
+    """(stats, cycles of the verifier) of n tokens of a known target, without a chip.
+
+    next_block: as of fast_lm.decode; cost(c, m): cycles of a block.
+    """
+    known = known_verify(tokens)
+    cycles = 0
+
+    def verify(c, toks, kc, vc):
+        nonlocal cycles
+        cycles += cost(c, len(toks))
+        return known(c, toks, kc, vc)
+
+    _, stats = decode(tokens[0], n, verify, next_block)
+    return stats, cycles
+
+
+def right_guesses(tokens, n, ahead):
+    """[r_0, .., r_(n-1)]: right guesses in front, at each position; `ahead` as in policy_lm."""
+    right = []
+    for i in range(n):
+        guesses, _ = ahead(tokens[:i + 1], min(MOST, n - 1 - i))
+        count = 0
+        while count < len(guesses) and guesses[count][0] == tokens[i + 1 + count]:
+            count += 1
+        right.append(count)
+    return right
+
+
+def hindsight(n, right, cost):
+    """(cycles, [k of each block]) of the cheapest way to n tokens; right: as of right_guesses."""
+    best = [(0, [])]                            # from position i on, i = n, n - 1, ..
+    for i in reversed(range(n)):
+        best.append(min((cost(i, k + 1) + best[n - i - 1 - k][0], [k] + best[n - i - 1 - k][1])
+                        for k in range(min(right[i], n - 1 - i) + 1)))
+    return best[n]
