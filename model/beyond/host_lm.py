@@ -17,7 +17,7 @@ from exact_lm import shared_plan
 from fast_lm import FastChip
 from policy_lm import follow, planned, prices
 from spec_lm import DRAFT_RUN
-from tiny_lm import V, check_count, check_starts, check_token, float_generate
+from tiny_lm import V, check_count, check_starts, float_generate
 
 HEARD = 3                                       # times that a token of the run counts
 PRIORS = {1: 0.1 * V, 2: 1.0}                   # observations that the next lower order counts for
@@ -71,7 +71,7 @@ class TableChip(HostChip):
         super().__init__(mdl, n, k, starts, share)
         check_order(order)
         self.order = order
-        self.counts = count_runs(mdl, fit, order)
+        self.counts = count_runs(fit_runs(mdl, fit), order)
 
     def ahead(self):
         return table(self.counts, self.order)
@@ -83,11 +83,15 @@ def check_order(order):
         raise ValueError(f"order = {order!r}: a table looks at 1 or 2 tokens")
 
 
-def count_runs(mdl, fit, order):
-    """{last tokens: {next: count}} in floating-point runs of DRAFT_RUN tokens from starts `fit`."""
+def fit_runs(mdl, fit):
+    """The target's runs of DRAFT_RUN tokens from starts `fit`, in floating point."""
+    return [float_generate(mdl, start, DRAFT_RUN) for start in fit]
+
+
+def count_runs(runs, order):
+    """{last tokens: {next: count}} for the last 1 .. order tokens, in `runs`."""
     counts = {}
-    for start in fit:
-        run = float_generate(mdl, check_token("start", start), DRAFT_RUN)
+    for run in runs:
         for i in range(1, len(run)):
             count(counts, run[:i], run[i], order, 1)
     return counts

@@ -5,7 +5,7 @@ from collections import Counter
 
 import paths
 import capra
-from host_lm import TableChip, count_runs, table
+from host_lm import TableChip, count_runs, fit_runs, table
 from tiny_lm import V, float_generate, make_model
 
 
@@ -46,10 +46,11 @@ class Table(unittest.TestCase):
             run = float_generate(mdl, start, 24)
             pairs.update(zip(run, run[1:]))
             triples.update(zip(run, run[1:], run[2:]))
-        counts = count_runs(mdl, (0, 2, 9), 2)
+        runs = fit_runs(mdl, (0, 2, 9))
+        counts = count_runs(runs, 2)
         self.assertEqual({(*last, token): number for last, row in counts.items()
                           for token, number in row.items()}, {**pairs, **triples})
-        self.assertEqual(set(map(len, count_runs(mdl, (0, 2, 9), 1))), {1})
+        self.assertEqual(set(map(len, count_runs(runs, 1))), {1})
 
 
 class Chip(unittest.TestCase):

@@ -25,8 +25,8 @@ MASKED_ERRORS = "masked_tests.check_errors"
 BLOCKS = "fast_lm_tests.check_blocks"
 TOKENS = "fast_lm_tests.check_tokens"
 TABLE = "fast_lm_tests.check_table"
-PAIRS = "fast_lm_tests.check_pairs"
-LEARNING = "fast_lm_tests.check_learning"
+PAIRS = "pair_lm_tests.check_pairs"
+LEARNING = "policy_lm_tests.check_learning"
 CHECKS = tuple(
     f"{name}(range(30))" for name in (GRAPHS, RULE, JUNK, VIEWS, MASKED_GRAPHS)) + tuple(
     f"{name}()" for name in (ERRORS, MASKED_ERRORS, BLOCKS, TOKENS, TABLE, PAIRS, LEARNING))
@@ -102,16 +102,15 @@ MUTANTS = (
     Mutant("model/beyond/fast_lm.py", "scale=1 / math.sqrt(D)", "scale=1 / D",
            "verifier: the scores have another temperature", BLOCKS),
     # The host's part
-    Mutant("model/beyond/fast_lm.py", "min(k, wanted - 1)", "min(k, wanted)",
+    Mutant("model/beyond/policy_lm.py", "later: min(k, wanted - 1)", "later: min(k, wanted)",
            "clip: the last block brings one token too many", TOKENS),
     Mutant("model/beyond/fast_lm.py", "if self.table else", "if not self.table else",
            "table: asked for and not used", TOKENS),
     Mutant("model/beyond/pair_lm.py", "before = tokens[-2] if len(tokens) > 1 else None",
            "before = tokens[-1]",
            "two-token draft: the last token is taken for the one before", PAIRS),
-    Mutant("model/beyond/adaptive_lm.py", "self.refused += accepted < proposed",
-           "self.refused += proposed - accepted",
-           "adaptive k: guesses nobody looked at count as refused", LEARNING),
+    Mutant("model/beyond/policy_lm.py", "range(known, len(tokens)):", "range(1, len(tokens)):",
+           "trust: what was judged before is judged again in each block", LEARNING),
 )
 
 EQUIVALENTS = (
