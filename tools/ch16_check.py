@@ -50,6 +50,8 @@ CHAPTER = {
 BEYOND = {
     "exact": Script("beyond/ch16_exact.py", ("ch16_exact.json", "ch16_exact.txt")),
     "fast": Script("beyond/ch16_fast.py", ("ch16_fast.json", "ch16_fast.txt", "ch16_fast.svg")),
+    "policy": Script("beyond/ch16_policy.py", ("ch16_policy.json", "ch16_policy.txt",
+                                               "ch16_policy.svg")),
     "best_k": Script("beyond/ch16_best_k.py", ("ch16_best_k.json", "ch16_best_k.txt",
                                         "ch16_best_k.svg")),
     "tree": Script("beyond/ch16_tree.py", ("ch16_tree.json", "ch16_tree.txt", "ch16_tree.svg")),

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import capra
 from fast_lm import FastChip
 from ga2_isa import K_MAX
+from policy_lm import clipped
 from spec_lm import count_block, new_stats, one_block
 from tiny_lm import D, V, check_context, check_count, check_token, feed_forward, project
 
@@ -93,7 +94,7 @@ class Sequence:
 
     request: int                                # its place among the requests
     n: int                                      # tokens it wants after the first
-    guesses: object                             # guesses(wanted, stats), as in fast_lm
+    guesses: object                             # policy(wanted, chances, later), as in policy_lm
     tokens: list
     kc: list = field(default_factory=list)      # cached rows
     vc: list = field(default_factory=list)
@@ -124,7 +125,7 @@ def one_pass(running, verify, draft_after):
 
     The rule of what is kept is one_block's; its guesses and its answer are there already.
     """
-    blocks = [guess_block(one.tokens[-1], one.guesses(one.wanted(), one.stats),
+    blocks = [guess_block(one.tokens[-1], one.guesses(one.wanted(), (), 0),
                           draft_after(one.tokens)) for one in running]
     for one, block, answer in zip(running, blocks, verify(running, blocks)):
         guesses = iter(block[1:])
@@ -173,6 +174,10 @@ class BatchChip(FastChip):
         serve(sequences, self.slots, self.batch, self.drafts())
         return ([one.tokens[:one.n + 1] for one in sequences], [one.stats for one in sequences],
                 self.log)
+
+    def policy(self, n):
+        """The policy of a request for n tokens."""
+        return clipped(self.k)
 
     def sequence(self, i, request):
         """Request i as a Sequence, checked."""

@@ -5,9 +5,10 @@ With r_i the guesses in front that are right when the draft guesses behind token
 
     D(n) = 0,  D(i) = min over k <= min(r_i, n - 1 - i) of cost(i, k + 1) + D(i + 1 + k)
 
-a shortest path over positions. (A wrong guess only adds to the cost, which grows with the rows.) No policy that looks only
-back can be below it with the same draft. Under one scale plan the tokens do not depend on the
-blocks, and drafts learn from tokens alone, so r_i is the same however the run came to i.
+a shortest path over positions. (A wrong guess only adds to the cost, which grows with the rows.) No
+policy that looks only back can be below it with the same draft. Under one scale plan the tokens do
+not depend on the blocks, and drafts learn from tokens alone, so r_i is the same however the run
+came to i.
 """
 
 from fast_lm import decode

@@ -6,7 +6,7 @@ decoded, since its int8 tokens and its start are what counts here. A guess is th
 its chance the probability that the table gives it,
 
     p_0(j) = 1 / V
-    p_o(j) = (count of j behind the last o tokens + PRIORS[o] * p_(o-1)(j)) / (their sum + PRIORS[o])
+    p_o(j) = (count of j behind the last o tokens + PRIORS[o] p_(o-1)(j)) / (their sum + PRIORS[o])
 
 for o up to `order`: 1 is an adaptive bigram, 2 the two-token table of pair_lm (256 rows of small
 integers). Where a pair was never met the bigram speaks.

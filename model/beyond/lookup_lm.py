@@ -12,7 +12,7 @@ SPAN = 2                                        # last tokens that trust is kept
 
 
 def lookup(tokens):
-    """The token behind the last place where the longest repeated ending occurs; None: there is none.
+    """The token behind the last place where the longest repeated ending occurs, or None.
 
     The place may overlap the ending: behind 7 7 the guess is 7.
     """

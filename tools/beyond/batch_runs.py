@@ -10,7 +10,7 @@ import capra
 import spec_lm
 import tiny_lm
 from batch_lm import BatchChip, Sequence, batch_inputs, guess_block, one_pass
-from fast_lm import clipped, fixed
+from policy_lm import clipped, fixed
 from runs import DRAFT_SEED
 
 LONGEST = 12                                    # tokens of a request of a random load
