@@ -163,6 +163,12 @@ class ChipTests(unittest.TestCase):
         tokens, records = self.chip.generate(0, 6)
         kc, vc = [], []
         for token, record in zip(tokens, records):
+            P = self.chip.program(record["L"])
+            for name, rows in (("kc", kc), ("vc", vc)) if kc else ():
+                entry = P.ext[name]
+                for i, value in enumerate(value for row in rows for value in row):
+                    held = record["ext"][entry["addr"] + i] * P.scale[entry["node"]]
+                    self.assertAlmostEqual(held, value, delta=0.1 * self.chip.ranges[name[0]])
             logits, k, v, _ = tiny_lm.float_step(self.model, token, kc, vc)
             kc, vc = kc + [k], vc + [v]
             worst = max(abs(p - q) for p, q in zip(logits, record["logits"]))
