@@ -330,28 +330,25 @@ def figure(panels):
 
 # ---- the script ----------------------------------------------------------------------------------
 
-def positive(name):
+def positive(text):
     """A type of argparse: a number above 0."""
-    def read(text):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not 0 < value < math.inf:
-            raise cli.UserError(f"--{name} {text!r}: give a number above 0")
-        return value
-
-    return read
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number above 0")
+    return value
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description="Serve a queue of requests, simulated.")
+    parser = cli.Parser(description="Serve a queue of requests, simulated.")
     hw.add_option(parser)
     parser.add_argument("--out", type=Path, default=cli.OUT, metavar="DIR",
                         help="folder for the outputs (default out/)")
-    parser.add_argument("--bandwidth", type=positive("bandwidth"), default=2000.0, metavar="GB/s",
+    parser.add_argument("--bandwidth", type=positive, default=2000.0, metavar="GB/s",
                         help="memory bandwidth assumed for the 7B model (default 2000)")
-    parser.add_argument("--peak", type=positive("peak"), default=300.0, metavar="TFLOP/s",
+    parser.add_argument("--peak", type=positive, default=300.0, metavar="TFLOP/s",
                         help="arithmetic assumed for the 7B model (default 300)")
     args = parser.parse_args(argv)
     sims, complete, not_checked = hw.chosen(args.sim)

@@ -3,6 +3,7 @@
 A script starts with `import paths`, for the import path, and ends with `sys.exit(cli.run(main))`.
 """
 
+import argparse
 import json
 import multiprocessing
 import os
@@ -23,6 +24,13 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?( ?[%x])?|-?")
 
 class UserError(Refusal):
     """Something the person at the keyboard can put right: told in one sentence, no traceback."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that tells a bad option in one sentence, as all that is refused."""
+
+    def error(self, message):
+        raise UserError(message)
 
 
 def run(main):

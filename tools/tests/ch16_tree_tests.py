@@ -1,4 +1,4 @@
-"""Tests of ch16_tree: its record agrees with itself, and its two other plans are what they claim."""
+"""Tests of ch16_tree: its record agrees with itself; its other plans are what they claim."""
 
 import json
 import math
