@@ -15,6 +15,8 @@ import paths
 import batch_lm
 import batch_proof
 import batch_runs
+import ga2_progs
+import hw
 import tiny_lm
 from batch_lm import BatchChip
 from capra import CompileError
@@ -88,6 +90,16 @@ class Answers(unittest.TestCase):
         chip = batch_runs.make_chip("structured", 1, 8, 0, 2)
         _, _, log = chip.generate([(0, 1), (1, 3), (2, 2), (3, 0), (4, 1)])
         self.assertEqual([entry["requests"] for entry in log[1:]], [[0, 1], [1, 2], [1, 2], [4]])
+
+    def test_the_verilog_runs_a_batch_as_the_model_does(self):
+        if hw.not_checked():
+            self.skipTest(hw.not_checked())
+        chip = batch_runs.make_chip("random", 1, 5, 1, 3)
+        _, _, log = chip.generate([(0, 5), (5, 2), (9, 3)])
+        records = [ga2_progs.record(entry["code"], entry["ext"][:4096], words=4096)
+                   for entry in log]
+        for ended in hw.replay(records, ext=4096).values():
+            self.assertEqual((ended.status, ended.programs), (0, len(log)), ended.output)
 
     def test_the_weights_are_loaded_once(self):
         chip = batch_runs.make_chip("random", 1, 20)

@@ -8,7 +8,9 @@
 3. loads    1,000 random loads, requests of uneven length and k: tokens and logits as alone.
 4. table    Throughput against one plain sequence: 16 tokens cached, B sequences, k guesses each,
             all of them right; the programs replayed on the Verilog.
-5. chances  The same where a guess is right with a given chance: the best k, and what it brings.
+   Why it shrinks: cycles a token, for all rows together and for each sequence's own attention.
+5. chances  The same where a guess is right with a given chance: the best k, and what it brings;
+            the border, the chance from which guessing beats no guessing.
 6. bigram   Eight requests of 24 tokens on random models, the bigram's table on the chip.
 
 External memory holds 16,384 words here (GA2_EXT): eight caches do not fit in the usual 8,192.
@@ -109,6 +111,13 @@ def measure_table(number):
     return entries, refusals
 
 
+def measure_rows(number):
+    """{rows: cycles of a pass of that many rows of as many sequences, without caches}."""
+    chip = batch_runs.make_chip("random", 1, CACHED)
+    return {B * (k + 1): cycle_counts(chip.batch_program(((0, 1),) * (B * (k + 1))).code)[0]
+            for B in WIDTHS for k in GUESSES if B * (k + 1) <= 32}
+
+
 def measure_bigram(number):
     """{(B, k): speedup over plain decoding alone} of one random model."""
     chip = batch_runs.make_chip("random", number, REQUESTS[0][1])
@@ -127,7 +136,8 @@ def measure_bigram(number):
 
 
 MEASURES = {"proof": measure_proof, "company": measure_company, "histories": measure_histories,
-            "loads": measure_loads, "table": measure_table, "bigram": measure_bigram}
+            "loads": measure_loads, "table": measure_table, "rows": measure_rows,
+            "bigram": measure_bigram}
 
 
 def measure(job):
@@ -139,7 +149,7 @@ def measure(job):
 def measure_all():
     """{part: its results}."""
     jobs = [(part, number) for number in range(SHARES) for part in ("proof", "company", "loads")]
-    jobs += [("bigram", seed) for seed in TARGETS] + [("histories", 0), ("table", 0)]
+    jobs += [("bigram", seed) for seed in TARGETS] + [("histories", 0), ("table", 0), ("rows", 0)]
     found = {part: [] for part in MEASURES}
     for (part, _), result in zip(jobs, cli.parallel(measure, jobs)):
         found[part].append(result)
@@ -177,6 +187,32 @@ def table_rows(cycles, chances):
     return rows
 
 
+def border(cycles, B, k):
+    """The chance from which k guesses bring more tokens a cycle than none; None where none does."""
+    def gains(chance):
+        return expected_tokens(chance, k) * cycles[B, 0] > cycles[B, k]
+
+    if (B, k) not in cycles or not gains(1):
+        return None
+    low, high = 0.0, 1.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if gains(middle) else (middle, high)
+    return round(high, 3)
+
+
+def cause_rows(cycles, rows):
+    """[{B, k, a token: cycles for it, of which for all rows together, for its own attention}]."""
+    found = []
+    for (B, k), total in cycles.items():
+        tokens = B * (k + 1)
+        if tokens in rows:
+            found.append({"B": B, "k": k, "cycles": round(total / tokens),
+                          "rows": round(rows[tokens] / tokens),
+                          "own": round((total - rows[tokens]) / tokens)})
+    return found
+
+
 def bigram_rows(found):
     """[{B, gain: {k: geometric mean over the models}, best k, of k = 0}]."""
     rows = []
@@ -206,6 +242,9 @@ def make_data(found, cycles, refusals, rtl):
         "cycles": {f"B={B} k={k}": value for (B, k), value in cycles.items()},
         "refusals": {f"B={B} k={k}": text for (B, k), text in refusals.items()},
         "table": table_rows(cycles, CHANCES),
+        "causes": cause_rows(cycles, found["rows"][0]),
+        "border": [{"B": B, **{str(k): border(cycles, B, k) for k in GUESSES[1:]}}
+                   for B in WIDTHS],
         "bigram": bigram_rows(found["bigram"]),
         "rtl": rtl,
     }
@@ -229,8 +268,15 @@ def format_text(data):
         f"4. Throughput against one plain sequence, {CACHED} tokens cached, all guesses right",
         gain_table([row for row in data["table"] if row["chance"] == 1], ("B",)),
         "\n".join(f"   {name}: {text}" for name, text in data["refusals"].items()),
+        "   Cycles a token: for all rows together, and more for each sequence's own cache",
+        cli.format_table(("B", "k", "cycles", "rows", "own"),
+                         [tuple(row.values()) for row in data["causes"]]),
         "5. The same where a guess is right with a chance; no draft cost",
         gain_table([row for row in data["table"] if row["chance"] < 1], ("chance", "B")),
+        "   The border: the chance from which k guesses beat none",
+        cli.format_table(("B", *(f"k = {k}" for k in GUESSES[1:])),
+                         [("-" if value is None else value for value in row.values())
+                          for row in data["border"]]),
         f"6. {len(REQUESTS)} requests of {REQUESTS[0][1]} tokens, random models 1 to "
         f"{len(TARGETS)}, bigram: geometric mean over plain decoding alone",
         gain_table(data["bigram"], ("B",)),

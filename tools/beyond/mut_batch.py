@@ -73,6 +73,15 @@ MUTANTS = (
     Mutant(FILE, 'inputs[f"kc {s}"], inputs[f"vc {s}"] = kc, vc',
            'inputs[f"kc {s}"], inputs[f"vc {s}"] = kc[-1:] + kc[:-1], vc',
            "cache: its rows are turned", PROOF),
+    Mutant(FILE, "inputs = batch_inputs(self.m, [(block, one.kc, one.vc)",
+           "longest = max(len(one.kc) for one in running)\n"
+           "        for one in running:\n"
+           "            one.kc = [[0.0] * D] * (longest - len(one.kc)) + one.kc\n"
+           "            one.vc = [[0.0] * D] * (longest - len(one.vc)) + one.vc\n"
+           "        shapes = tuple((longest, m) for _, m in shapes)\n"
+           "        P = self.batch_program(shapes, [one.request for one in running])\n"
+           "        inputs = batch_inputs(self.m, [(block, one.kc, one.vc)",
+           "cache: ragged ones are padded in front, and the padding is seen", COMPANY),
     Mutant(FILE, "one.kc, one.vc = one.kc + k_rows, one.vc + v_rows",
            "one.kc, one.vc = one.kc + k_rows, running[0].vc + v_rows",
            "cache: kept values go behind the first sequence's", COMPANY),

@@ -86,7 +86,7 @@ def by_load(cost):
 
         def rate(k):
             shapes = [one.shape(k) for one in running]
-            return sum(expected(chance, m - 1) for _, m in shapes) / cost(shapes)
+            return math.fsum(expected(chance, m - 1) for _, m in shapes) / cost(shapes)
 
         return max(range(passes % EXPLORE == 0, MOST + 1), key=rate)
 
