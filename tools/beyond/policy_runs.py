@@ -10,23 +10,16 @@ import host_lm
 import limit
 import spec_lm
 import tiny_lm
-from exact_lm import Plan
 from fast_lm import FastChip
 from hindsight import hindsight, play, right_guesses
 from lookup_lm import SPAN, LookupChip, lookup
 from policy_lm import MOST, clipped, follow, planned, prices, trusted
-from runs import DRAFT_SEED, START, TOKENS, make_draft, make_target
+from runs import START, TOKENS, make_draft, make_target
 
 OTHER_STARTS = (1, 4, 7, 10, 13)                # where the constants of the drafts were chosen
 SHOWN_K = (1, 3, 7)                             # fixed k of the tables
-WINNERS = ("lookup", "two-token")               # replayed on the RTL
-
-
-def block_prices():
-    """cost(c, m) of the batched verifier; for every model alike, as are its programs' shapes."""
-    mdl = tiny_lm.make_model()
-    Wd = spec_lm.make_draft(mdl, 0, DRAFT_SEED)
-    return prices(FastChip(mdl, Wd, 1, 1).cost)
+WINNERS = ("lookup", "two-token")               # run on the chip's simulator, too
+REPLAYED = "random 1"                           # the target whose runs the RTL repeats
 
 
 def drafts(answers, fitted, left_out):
@@ -53,10 +46,11 @@ def table_maker(counts, order):
 def measure_target(name):
     """{start: {draft: a `measure_draft`}} of a target by its name."""
     mdl = make_target(name)
-    steps = exact_runs.Decoder(mdl, Plan(mdl, TOKENS).step)
-    answers = FastChip(mdl, make_draft(mdl, "noise 0"), 1, 1).draft_table()
+    chip = FastChip(mdl, make_draft(mdl, "noise 0"), TOKENS, 1)
+    steps = exact_runs.Decoder(mdl, chip.plan.step)
+    answers = chip.draft_table()
     fitted = host_lm.fit_runs(mdl, range(tiny_lm.V))
-    cost = block_prices()
+    cost = prices(chip.cost)                    # its own: an add may or may not rescale
     floors = [limit.floor(m) for m in range(MOST + 2)]
     results = {}
     for start in (START, *OTHER_STARTS):
@@ -68,7 +62,7 @@ def measure_target(name):
 
 
 def measure_draft(tokens, ahead, cost, floors):
-    """{policy: cycles} of a run: fixed k (clipped), planned, hindsight; and the limit.
+    """{policy: cycles} of a run: plain, fixed k (clipped), planned, hindsight; and the limit.
 
     The limit is hindsight with a block of m rows at floors[m], which no program goes below.
     """
@@ -79,6 +73,7 @@ def measure_draft(tokens, ahead, cost, floors):
 
     cycles = {f"k = {k}": played(clipped(k)) for k in range(1, MOST + 1)}
     cycles["best k afterwards"] = min(cycles.values())
+    cycles["plain"] = sum(cost(c, 1) for c in range(TOKENS))
     cycles["planned"] = played(planned(TOKENS, cost))
     right = right_guesses(tokens, TOKENS, ahead)
     cycles["hindsight"] = hindsight(TOKENS, right, cost)[0]
@@ -97,10 +92,14 @@ def remembered(tokens, ahead):
     return again
 
 
-def run_winner(name):
-    """(tokens equal, cycles, log) of a winner on random model 1, on the chip's simulator."""
-    mdl = make_target("random 1")
-    chip = (LookupChip(mdl, TOKENS, MOST) if name == "lookup"
-            else host_lm.TableChip(mdl, TOKENS, MOST))
+def run_winner(job):
+    """(tokens equal, cycles, log) of a run from START, job = (target, winner).
+
+    The log is empty where the RTL does not repeat the run.
+    """
+    target, draft = job
+    mdl = make_target(target)
+    chip = (LookupChip if draft == "lookup" else host_lm.TableChip)(mdl, TOKENS, MOST)
     tokens, _, log = chip.generate(START, TOKENS)
-    return tokens == chip.plain(START, TOKENS)[0], spec_lm.cycles_of(log), log
+    equal = tokens == chip.plain(START, TOKENS)[0]
+    return equal, spec_lm.cycles_of(log), log if target == REPLAYED else []
