@@ -166,13 +166,17 @@ def tell_blocks(blocks, log, cache, said):
 def hindsight_cycles(setting, chip, said):
     """The cheapest blocks for this run and its draft's answers, the draft free of cost.
 
-    The blocks are fast_lm's. None for trees and samples, whose blocks are others.
+    The blocks are fast_lm's, under the scale plan of the run's own length: an add may have an
+    operand to rescale under one plan and not under another. None for trees and samples, whose
+    blocks are others.
     """
     if setting.decoder in ("tree", "sampled"):
         return None
     ahead = chip.ahead() if setting.draft == "lookup" else answers_of(chip)
     right = right_guesses(said, setting.tokens, ahead)
-    return hindsight(setting.tokens, right, prices(LookupChip(chip.m, 1, 0).cost))[0]
+    share = chip if isinstance(chip, ExactChip) else None
+    blocks = LookupChip(chip.m, setting.tokens, 0, share=share)
+    return hindsight(setting.tokens, right, prices(blocks.cost))[0]
 
 
 def answers_of(chip):

@@ -19,7 +19,8 @@ import spec_lm
 import tiny_lm
 
 RECORDED = {name: json.loads((cli.OUT / f"{name}.json").read_text(encoding="utf-8"))
-            for name in ("ch16_run", "ch16_fast", "ch16_example_a", "ch16_exact", "ch16_best_k")}
+            for name in ("ch16_run", "ch16_fast", "ch16_example_a", "ch16_exact", "ch16_best_k",
+                         "ch16_policy")}
 
 
 def call(line):
@@ -70,6 +71,15 @@ class Recorded(unittest.TestCase):
                  recorded["speedup"]["all"]))
             self.assertAlmostEqual(row["of the limit"],
                                    recorded["limit"] / recorded["units"]["all"]["total"])
+
+    def test_hindsight_is_the_studys_where_blocks_have_prices_of_their_own(self):
+        for target in ("random 1", "random 22", "random 23"):
+            recorded = next(row for row in RECORDED["ch16_policy"]["targets"]
+                            if row["target"] == target)["lookup"]["hindsight"]
+            run = tried(f"--target {target.replace(' ', ':')} --decoder fast --draft lookup "
+                        "--k 15 --tokens 32")["runs"][0]
+            self.assertEqual(round(run["plain_cycles"] / run["hindsight"], 2), recorded, target)
+            self.assertLessEqual(run["hindsight"], run["cycles"])
 
     def test_the_two_token_draft(self):
         recorded = next(row for row in RECORDED["ch16_fast"]["pairs"]
