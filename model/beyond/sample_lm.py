@@ -20,7 +20,7 @@ sample_law counts all outcomes of both. m rows behind c cached ones, V tokens, D
 import math
 
 import capra
-from capra_graph import is_number, softmax_row, transpose
+from capra_graph import is_number, softmax_row
 from chance import Seeded, check_weights, darts, draw
 from exact_lm import ExactChip, shared_plan
 from quant import INT8_MAX

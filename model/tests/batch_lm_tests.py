@@ -1,6 +1,6 @@
 """Tests of the batch: every answer is the same as alone, whatever the company.
 
-check_all() -> a list of problems, empty when all is well. Its parts, each a share of what
+Its parts, each of which returns its problems, are a share of what
 ch16_batch runs in full:
 
 1. check_proof     on symbols: each row of a pass is its own sequence's plain step
@@ -12,7 +12,6 @@ import random
 import unittest
 
 import paths
-import batch_lm
 import batch_proof
 import batch_runs
 import ga2_progs
@@ -23,13 +22,6 @@ from capra import CompileError
 from ga2_isa import cycle_counts
 
 SHARE_SEED = 3
-
-
-def check_all():
-    """The problems of all three parts, one by one."""
-    yield from check_proof()
-    yield from check_company()
-    yield from check_loads()
 
 
 def check_proof(count=40):

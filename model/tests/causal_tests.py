@@ -1,6 +1,6 @@
 """The battery of causal_softmax: random graphs, refusals, and the row-by-row form beside it.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_graphs    random graphs built around causal softmaxes through capra_tests' checks (a) to
                    (e): reuse on and off, interpreter, every tensor, stagewise, floating point
@@ -14,27 +14,15 @@ import random
 import unittest
 
 import paths
+import battery
 import capra
 import capra_tests
-import ga2_progs
-import hw
-from capra import CompileError, Graph
+from capra import Graph
 from capra_random import LOGIT, PROBABILITY, Maker
 from capra_scales import plan_scales
-from comparing import assert_same
-from ga2_isa import SPAD, Machine, cycle_counts
-from quant import requant
-from softmax_gold import softmax
+from ga2_isa import cycle_counts
 
-BOUND = 0.40                                    # relative error of outputs, as for slice graphs
 USES = ("values", "argmax", "add", "slice", "concat", "output")
-
-
-def check_all():
-    """The problems of all five parts, one by one."""
-    for check in (check_graphs, check_rule, check_junk, check_views):
-        yield from check(range(30))
-    yield from check_errors()
 
 
 # ---- 1: random graphs ----------------------------------------------------------------------------
@@ -99,55 +87,21 @@ def causal_graph(seed):
 
 def check_graphs(seeds):
     """Problems of random graphs around causal softmaxes, by checks (a) to (e)."""
-    return capra_tests.check_cases(causal_graph, seeds, BOUND, stagewise=True)[0]
+    return capra_tests.check_cases(causal_graph, seeds, battery.BOUND, stagewise=True)[0]
 
 
 # ---- 2: the rule, in integers --------------------------------------------------------------------
 
 def check_rule(seeds):
-    """After a run, row i is the chip's softmax of its prefix, requantized; behind it are zeros."""
-    problems = []
-    for seed in seeds:
-        case = causal_graph(seed)
-        P = capra.compile_graph(case.graph, case.calib, reuse=False, ranges=case.ranges)
-        machine = capra.simulate(P, capra.ext_image(P, case.fresh[0]))
-        for node in case.graph.nodes:
-            if node.op != "masked_softmax":
-                continue
-            source = node.ins[0]
-            scores = capra.read_tensor(P, machine, source)
-            wanted = []
-            for i, row in enumerate(scores):
-                seen = softmax(row[:len(node.attrs["seen"][0]) + i])
-                wanted.append([requant(p, *capra.multiplier(127 / 65536)) for p in seen])
-                wanted[i] += [0] * (len(row) - len(seen))
-            if capra.read_tensor(P, machine, node.id) != wanted:
-                problems.append(f"check_rule {seed}: masked_softmax {node.id} is not the rule's")
-            if (P.scale[source], P.scale[node.id]) != (1 / 16, 1 / 127):
-                problems.append(f"check_rule {seed}: masked_softmax {node.id}: scales "
-                                f"{P.scale[source]} and {P.scale[node.id]}, not 1/16 and 1/127")
-    return problems
+    """After a run, a row is the chip's softmax of the columns it sees, requantized; else zeros."""
+    return battery.check_rule(causal_graph, seeds)
 
 
 # ---- 3: junk -------------------------------------------------------------------------------------
 
 def check_junk(seeds):
-    """The outputs do not depend on what the scratchpad held before."""
-    problems = []
-    for seed in seeds:
-        case = causal_graph(seed)
-        R = random.Random(seed)
-        for reuse in (True, False):
-            P = capra.compile_graph(case.graph, case.calib, reuse=reuse, ranges=case.ranges)
-            images = []
-            for spad in ([0] * SPAD, [R.randrange(-2 ** 31, 2 ** 31) for _ in range(SPAD)]):
-                machine = Machine(capra.ext_image(P, case.fresh[0]))
-                machine.spad = spad
-                images.append(machine.run(P.code).ext)
-            if images[0] != images[1]:
-                problems.append(f"check_junk {seed}: an output shows junk of the scratchpad "
-                                f"(reuse={reuse})")
-    return problems
+    """Words left in the scratchpad by someone else change nothing."""
+    return battery.check_junk(causal_graph, seeds)
 
 
 # ---- 4: against the chapter's views --------------------------------------------------------------
@@ -232,32 +186,19 @@ def under_a_relu(g):
     g.causal_softmax(p, 1)
 
 
-def refusal(build):
-    """What Capra says to the graph that build(g) makes; None where it compiles it."""
-    g = Graph()
-    try:
-        build(g)
-        capra.compile_graph(g, [capra_tests.ones(g)])
-    except CompileError as error:
-        return str(error)
-    except Exception as fault:                  # not refused, but stumbled over
-        return f"{type(fault).__name__}: {fault}"
-    return None
-
-
 def check_errors():
     """Bad graphs that were accepted, or refused in other words."""
-    return [f"check_errors: {name}: {refusal(build) or 'accepted'}"
-            for name, (build, message) in REFUSED.items() if refusal(build) != message]
+    return battery.wrong_words(REFUSED)
 
 
 # ---- tests ---------------------------------------------------------------------------------------
 
 class Battery(unittest.TestCase):
     def test_random_graphs_mean_what_they_say(self):
-        problems, worst = capra_tests.check_cases(causal_graph, range(60), BOUND, stagewise=True)
+        problems, worst = capra_tests.check_cases(causal_graph, range(60), battery.BOUND,
+                                                  stagewise=True)
         self.assertEqual(problems, [])
-        self.assertLess(worst, 0.8 * BOUND)
+        self.assertLess(worst, 0.8 * battery.BOUND)
 
     def test_the_integers_are_the_rules(self):
         self.assertEqual(check_rule(range(60)), [])
@@ -338,19 +279,7 @@ class Generator(unittest.TestCase):
 
 class OnTheRtl(unittest.TestCase):
     def test_both_simulators_agree_with_the_model(self):
-        reason = hw.not_checked()
-        if reason:
-            self.skipTest(reason)
-        programs = []
-        for seed in range(6):
-            case = causal_graph(seed)
-            P = capra.compile_graph(case.graph, case.calib, ranges=case.ranges)
-            programs.append((P.code, capra.ext_image(P, case.fresh[0])))
-        records = [ga2_progs.record(code, ext) for code, ext in programs]
-        for sim, ended in hw.replay(records).items():
-            with self.subTest(simulator=sim):
-                self.assertEqual(ended.status, 0, ended.output)
-                assert_same(self, ended.counters, [cycle_counts(code) for code, _ in programs])
+        battery.replay(self, causal_graph, range(6))
 
 
 if __name__ == "__main__":

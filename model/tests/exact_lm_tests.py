@@ -1,6 +1,6 @@
 """Tests of exact_lm: the speculative chip's integers and tokens are the plain chip's own.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_rows       a verifier's logits, token, keys and values are the single steps', as integers
 2. check_constants  weights, scales and requantizers are alike in every shape, and the plan's
@@ -34,12 +34,6 @@ ROWS = ("logits", "tok", "k_new", "v_new")      # outputs that a step and a veri
 PLAN_RUN = 16                                   # tokens of the float runs behind a plan
 STARTS = (0, 5)                                 # too few to show every token: see EachTag
 LENGTHS = {1: 13, 2: 7, 3: 2, 4: 9, 5: 3, 6: 8, 7: 10}      # tokens for k guesses, seldom in blocks
-
-
-def check_all():
-    """The problems of all four parts, as sentences."""
-    return [problem for check in (check_rows, check_constants, check_host, check_tokens)
-            for problem in check()]
 
 
 # ---- models and drafts ---------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Tests of the faster decoder: verifier, draft's table, clipping.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_blocks    the batched verifier's outputs are the chapter's, integer by integer
 2. check_tokens    the tokens are the plain ones under all combinations of options; books balance
@@ -25,12 +25,6 @@ from tiny_lm import V, float_generate, make_model, step_inputs
 
 OPTIONS = ("batched", "table", "clip")
 PLAIN_CYCLES = 268346                           # 32 tokens, one by one
-
-
-def check_all():
-    """The problems of all three parts, one by one."""
-    for check in (check_blocks, check_tokens, check_table):
-        yield from check()
 
 
 # ---- 1 -------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 import paths
 import ga2_isa

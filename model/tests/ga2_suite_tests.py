@@ -9,7 +9,6 @@ import subprocess
 import sys
 import unittest
 from fractions import Fraction
-from pathlib import Path
 
 import paths
 import ga2_isa

@@ -6,7 +6,7 @@ from collections import Counter
 import paths
 import capra
 from host_lm import TableChip, count_runs, fit_runs, table
-from tiny_lm import V, float_generate, make_model
+from tiny_lm import float_generate, make_model
 
 
 class Table(unittest.TestCase):

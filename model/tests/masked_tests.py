@@ -1,6 +1,6 @@
 """The battery of masked_softmax: random graphs, the rule, junk, its price, and refusals.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_graphs    random graphs around masked softmaxes through capra_tests' checks (a) to (e)
 2. check_rule      the program's integers are the rule's, worked out here from the chip's arithmetic
@@ -11,30 +11,18 @@ check_all() -> a list of problems, empty when all is well. Its parts:
 causal_softmax, the case of prefixes, has a battery of its own (causal_tests).
 """
 
-import random
 import unittest
 
 import paths
+import battery
 import capra
 import capra_tests
-import ga2_progs
-import hw
 from capra import Graph
 from capra_random import LOGIT, PROBABILITY
-from causal_tests import BOUND, USES, CausalMaker, refusal
-from ga2_isa import SPAD, Machine, cycle_counts
-from quant import requant
-from softmax_gold import softmax
+from causal_tests import USES, CausalMaker
+from ga2_isa import cycle_counts
 
 QUICK = range(30)
-
-
-def check_all():
-    """The problems of all five parts, one by one."""
-    for check in (check_graphs, check_rule, check_junk):
-        yield from check(QUICK)
-    yield from check_price()
-    yield from check_errors()
 
 
 # ---- 1: random graphs ----------------------------------------------------------------------------
@@ -78,50 +66,21 @@ def masked_graph(seed):
 
 def check_graphs(seeds):
     """Problems of random graphs around masked softmaxes, by checks (a) to (e)."""
-    return capra_tests.check_cases(masked_graph, seeds, BOUND, stagewise=True)[0]
+    return capra_tests.check_cases(masked_graph, seeds, battery.BOUND, stagewise=True)[0]
 
 
 # ---- 2: the rule, in integers --------------------------------------------------------------------
 
 def check_rule(seeds):
-    """After a run, row i is the chip's softmax of the columns it sees, requantized; else zeros."""
-    problems = []
-    for seed in seeds:
-        case = masked_graph(seed)
-        P = capra.compile_graph(case.graph, case.calib, reuse=False, ranges=case.ranges)
-        machine = capra.simulate(P, capra.ext_image(P, case.fresh[0]))
-        for node in case.graph.nodes:
-            if node.op != "masked_softmax":
-                continue
-            scores = capra.read_tensor(P, machine, node.ins[0])
-            result = capra.read_tensor(P, machine, node.id)
-            for row, got, seen in zip(scores, result, node.attrs["seen"]):
-                exps = dict(zip(seen, softmax([row[j] for j in seen])))
-                wanted = [requant(exps[j], *capra.multiplier(127 / 65536)) if j in exps else 0
-                          for j in range(len(row))]
-                if got != wanted:
-                    problems.append(f"check_rule {seed}: masked_softmax {node.id}: a row that sees "
-                                    f"{list(seen)} is {got}, not {wanted}")
-    return problems
+    """After a run, a row is the chip's softmax of the columns it sees, requantized; else zeros."""
+    return battery.check_rule(masked_graph, seeds)
 
 
 # ---- 3: junk -------------------------------------------------------------------------------------
 
 def check_junk(seeds):
-    """The outputs do not depend on what the scratchpad held before."""
-    problems = []
-    for seed in seeds:
-        case = masked_graph(seed)
-        R = random.Random(seed)
-        P = capra.compile_graph(case.graph, case.calib, ranges=case.ranges)
-        images = []
-        for spad in ([0] * SPAD, [R.randrange(-2 ** 31, 2 ** 31) for _ in range(SPAD)]):
-            machine = Machine(capra.ext_image(P, case.fresh[0]))
-            machine.spad = spad
-            images.append(machine.run(P.code).ext)
-        if images[0] != images[1]:
-            problems.append(f"check_junk {seed}: an output shows junk of the scratchpad")
-    return problems
+    """Words left in the scratchpad by someone else change nothing."""
+    return battery.check_junk(masked_graph, seeds)
 
 
 # ---- 4: the price --------------------------------------------------------------------------------
@@ -205,17 +164,17 @@ REFUSED = {
 
 def check_errors():
     """Bad graphs that were accepted, or refused in other words."""
-    return [f"check_errors: {name}: {refusal(build) or 'accepted'}"
-            for name, (build, message) in REFUSED.items() if refusal(build) != message]
+    return battery.wrong_words(REFUSED)
 
 
 # ---- tests ---------------------------------------------------------------------------------------
 
 class Battery(unittest.TestCase):
     def test_random_graphs_mean_what_they_say(self):
-        problems, worst = capra_tests.check_cases(masked_graph, QUICK, BOUND, stagewise=True)
+        problems, worst = capra_tests.check_cases(masked_graph, QUICK, battery.BOUND,
+                                                  stagewise=True)
         self.assertEqual(problems, [])
-        self.assertLess(worst, 0.8 * BOUND)
+        self.assertLess(worst, 0.8 * battery.BOUND)
 
     def test_the_integers_are_the_rules(self):
         self.assertEqual(check_rule(QUICK), [])
@@ -269,19 +228,7 @@ class Generator(unittest.TestCase):
 
 class OnTheRtl(unittest.TestCase):
     def test_both_simulators_agree_with_the_model(self):
-        reason = hw.not_checked()
-        if reason:
-            self.skipTest(reason)
-        programs = []
-        for seed in range(4):
-            case = masked_graph(seed)
-            P = capra.compile_graph(case.graph, case.calib, ranges=case.ranges)
-            programs.append((P.code, capra.ext_image(P, case.fresh[0])))
-        records = [ga2_progs.record(code, ext) for code, ext in programs]
-        for sim, ended in hw.replay(records).items():
-            with self.subTest(simulator=sim):
-                self.assertEqual((ended.status, ended.counters),
-                                 (0, [cycle_counts(code) for code, _ in programs]), ended.output)
+        battery.replay(self, masked_graph, range(4))
 
 
 if __name__ == "__main__":

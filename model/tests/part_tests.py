@@ -1,6 +1,6 @@
 """The battery of part_rows: random graphs, refusals, and a product for each part beside it.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_graphs    random graphs built around products in parts through capra_tests' checks (a) to
                    (e): reuse on and off, interpreter, every tensor, stagewise, floating point
@@ -13,24 +13,15 @@ import random
 import unittest
 
 import paths
+import battery
 import capra
 import capra_tests
-import ga2_progs
-import hw
-from capra import CompileError, Graph
+from capra import Graph
 from capra_random import Maker
 from capra_scales import plan_scales
-from ga2_isa import SPAD, Machine, cycle_counts
+from ga2_isa import cycle_counts
 
-BOUND = 0.40                                    # relative error of outputs, as for slice graphs
 USES = ("behind", "in front", "two parts", "values", "argmax", "add", "slice", "softmax", "output")
-
-
-def check_all():
-    """The problems of all four parts, one by one."""
-    for check in (check_graphs, check_apart, check_junk):
-        yield from check(range(30))
-    yield from check_errors()
 
 
 # ---- 1: random graphs ----------------------------------------------------------------------------
@@ -99,7 +90,7 @@ def part_graph(seed):
 
 def check_graphs(seeds):
     """Problems of random graphs around parts, by checks (a) to (e)."""
-    return capra_tests.check_cases(part_graph, seeds, BOUND, stagewise=True)[0]
+    return capra_tests.check_cases(part_graph, seeds, battery.BOUND, stagewise=True)[0]
 
 
 # ---- 2: a product for each part ------------------------------------------------------------------
@@ -148,20 +139,8 @@ def check_apart(seeds):
 # ---- 3: junk -------------------------------------------------------------------------------------
 
 def check_junk(seeds):
-    """The outputs do not depend on what the scratchpad held before."""
-    problems = []
-    for seed in seeds:
-        case = part_graph(seed)
-        R = random.Random(seed)
-        for reuse in (True, False):
-            P = capra.compile_graph(case.graph, case.calib, reuse=reuse, ranges=case.ranges)
-            machine = Machine(capra.ext_image(P, case.fresh[0]))
-            machine.spad = [R.randrange(-2 ** 31, 2 ** 31) for _ in range(SPAD)]
-            clean = capra.simulate(P, capra.ext_image(P, case.fresh[0]))
-            if machine.run(P.code).ext != clean.ext:
-                problems.append(f"check_junk {seed}: an output shows junk of the scratchpad "
-                                f"(reuse={reuse})")
-    return problems
+    """Words left in the scratchpad by someone else change nothing."""
+    return battery.check_junk(part_graph, seeds)
 
 
 # ---- 4: refusals ---------------------------------------------------------------------------------
@@ -269,32 +248,19 @@ REFUSED = {
 }
 
 
-def refusal(build):
-    """What Capra says to the graph that build(g) makes; None where it compiles it."""
-    g = Graph()
-    try:
-        build(g)
-        capra.compile_graph(g, [capra_tests.ones(g)])
-    except CompileError as error:
-        return str(error)
-    except Exception as fault:                  # not refused, but stumbled over
-        return f"{type(fault).__name__}: {fault}"
-    return None
-
-
 def check_errors():
     """Bad graphs that were accepted, or refused in other words."""
-    return [f"check_errors: {name}: {refusal(build) or 'accepted'}"
-            for name, (build, message) in REFUSED.items() if refusal(build) != message]
+    return battery.wrong_words(REFUSED)
 
 
 # ---- tests ---------------------------------------------------------------------------------------
 
 class Battery(unittest.TestCase):
     def test_random_graphs_mean_what_they_say(self):
-        problems, worst = capra_tests.check_cases(part_graph, range(60), BOUND, stagewise=True)
+        problems, worst = capra_tests.check_cases(part_graph, range(60), battery.BOUND,
+                                                  stagewise=True)
         self.assertEqual(problems, [])
-        self.assertLess(worst, 0.5 * BOUND)
+        self.assertLess(worst, 0.5 * battery.BOUND)
 
     def test_a_part_is_a_product_of_its_own(self):
         self.assertEqual(check_apart(range(60)), [])
@@ -396,19 +362,7 @@ class Generator(unittest.TestCase):
 
 class OnTheRtl(unittest.TestCase):
     def test_both_simulators_agree_with_the_model(self):
-        reason = hw.not_checked()
-        if reason:
-            self.skipTest(reason)
-        programs = []
-        for seed in range(6):
-            case = part_graph(seed)
-            P = capra.compile_graph(case.graph, case.calib, ranges=case.ranges)
-            programs.append((P.code, capra.ext_image(P, case.fresh[0])))
-        records = [ga2_progs.record(code, ext) for code, ext in programs]
-        for sim, ended in hw.replay(records).items():
-            with self.subTest(simulator=sim):
-                self.assertEqual((ended.status, ended.counters),
-                                 (0, [cycle_counts(code) for code, _ in programs]), ended.output)
+        battery.replay(self, part_graph, range(6))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Tests of sampling: the law by enumeration, the tokens by seeds, the rows on symbols.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_law       both rules' laws of short runs, enumerated, equal plain sampling's: difference 0
 2. check_blocks    the same for blocks of made-up weights, with few tokens and every small sum
@@ -24,15 +24,6 @@ from sample_lm import SampleChip
 
 SAMPLES = (1000, 10000, 100000)                 # of the chi-square test beside the law
 LEVEL = 2.326                                   # normal quantile of its 1 % level
-
-
-def check_all():
-    """The problems of all parts, one by one."""
-    yield from check_law()
-    yield from check_blocks()
-    yield from check_seeded()
-    yield from check_rows()
-    yield from check_weights()
 
 
 # ---- 1: the law ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Tests of the tree verifier: its programs, the host's loop, whole runs, refusals.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_chains   a chain's program is the batched verifier's, instruction by instruction
 2. check_proof    each row of a small tree has the terms of the plain step behind its ancestors
@@ -30,13 +30,6 @@ from tree_proof import all_trees, random_tree
 
 FORK = (None, 0, 0)                             # the chapter's two alternatives for the first guess
 PROVED = [(c, parents) for c in (0, 3) for m in range(1, 5) for parents in all_trees(m)]
-
-
-def check_all():
-    """The problems of all six parts, one by one."""
-    for check in (check_chains, check_proof, check_unproved, check_numbers, check_host,
-                  check_tokens, check_errors):
-        yield from check()
 
 
 def new_chip(mdl, n=12, rows=8, noise=0, share=None):

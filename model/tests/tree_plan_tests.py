@@ -1,6 +1,6 @@
 """Tests of the cheapest tree: its cost, and that no tree at all is cheaper.
 
-check_all() -> a list of problems, empty when all is well. Its parts:
+Its parts, each of which returns its problems:
 
 1. check_costs    cycles of every tree of up to 5 rows, and of larger ones, are the program's
 2. check_best     V equals the best of all trees, its sum written out over the ways a block can end
@@ -33,12 +33,6 @@ def chip():
         mdl = make_model()
         CHIP.append(TreeChip(mdl, spec_lm.make_draft(mdl, 0, 1), 12, 16))
     return CHIP[0]
-
-
-def check_all():
-    """The problems of all five parts, one by one."""
-    for check in (check_costs, check_best, check_knapsack, check_leaves, check_bound):
-        yield from check()
 
 
 # ---- 1 -------------------------------------------------------------------------------------------
