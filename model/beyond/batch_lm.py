@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass, field
 
 import capra
-from fast_lm import FastChip
+from fast_lm import FastChip, guess_block
 from ga2_isa import K_MAX
 from policy_lm import clipped
 from spec_lm import count_block, new_stats, one_block
@@ -134,14 +134,6 @@ def one_pass(running, verify, draft_after):
         one.tokens = one.tokens + new
         one.kc, one.vc = one.kc + k_rows, one.vc + v_rows
         count_block(one.stats, len(block) - 1, accepted, len(new), len(one.kc))
-
-
-def guess_block(last, k, draft):
-    """The block of the last token and the draft's k guesses behind it."""
-    block = [last]
-    for _ in range(k):
-        block.append(draft(block[-1]))
-    return block
 
 
 # ---- the chip ------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def compile_draft_table(mdl, Wd):
 def decode(start, n, verify, next_block):
     """(tokens, stats) as spec_lm.speculate, its guesses chosen anew for each block.
 
-    next_block(tokens, stats) -> (k, draft): how many guesses the block makes, and who makes them.
+    next_block(tokens) -> (k, draft): how many guesses the block makes, and who makes them.
     """
     check_token("start", start)
     check_count("n", n)
@@ -75,7 +75,7 @@ def decode(start, n, verify, next_block):
     kc, vc = [], []
     stats = new_stats()
     while len(tokens) <= n:
-        k, draft = next_block(tokens, stats)
+        k, draft = next_block(tokens)
         guesses, accepted, new, k_rows, v_rows = one_block(tokens[-1], k, kc, vc, verify, draft)
         tokens = tokens + new
         kc, vc = kc + k_rows, vc + v_rows
@@ -88,7 +88,15 @@ def unweighed(n, policy, draft_after):
 
     policy: as in policy_lm; draft_after(tokens) -> the draft for the block behind `tokens`.
     """
-    return lambda tokens, stats: (policy(n + 1 - len(tokens), (), 0), draft_after(tokens))
+    return lambda tokens: (policy(n + 1 - len(tokens), (), 0), draft_after(tokens))
+
+
+def guess_block(last, k, draft):
+    """The block of the last token and the draft's k guesses behind it."""
+    block = [last]
+    for _ in range(k):
+        block.append(draft(block[-1]))
+    return block
 
 
 # ---- the chip ------------------------------------------------------------------------------------

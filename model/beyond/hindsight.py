@@ -11,37 +11,14 @@ not depend on the blocks, and drafts learn from tokens alone, so r_i is the same
 came to i.
 """
 
-from fast_lm import decode
+import tree_lm
 from policy_lm import MOST
-
-
-def known_verify(tokens):
-    """A verify, for `speculate`, of a target whose tokens from the start on are `tokens`.
-
-    A row behind a wrong guess gets the choice at its position, which nobody looks at; the key and
-    value rows are empty. `tokens` must reach as far as the blocks do.
-    """
-    def verify(c, toks, kc, vc):
-        rows = [[] for _ in toks]
-        return tokens[c + 1:c + 1 + len(toks)], rows, rows
-    return verify
+from tree_lm import chains
 
 
 def play(tokens, n, next_block, cost):
-    """(stats, cycles of the verifier) of n tokens of a known target, without a chip.
-
-    next_block: as of fast_lm.decode; cost(c, m): cycles of a block.
-    """
-    known = known_verify(tokens)
-    cycles = 0
-
-    def verify(c, toks, kc, vc):
-        nonlocal cycles
-        cycles += cost(c, len(toks))
-        return known(c, toks, kc, vc)
-
-    _, stats = decode(tokens[0], n, verify, next_block)
-    return stats, cycles
+    """tree_lm.play for chains: next_block as of fast_lm.decode; cost(c, m): cycles of a block."""
+    return tree_lm.play(tokens, n, chains(next_block), lambda c, parents: cost(c, len(parents)))
 
 
 def right_guesses(tokens, n, ahead):

@@ -1,9 +1,13 @@
-"""How many guesses the next block makes: one interface for fixed, clipped and planned k.
+"""What the next block guesses: one interface for fixed, clipped and planned k, and for trees.
 
     policy(wanted, chances, later) -> k     wanted: tokens to go; chances: of the draft's guesses to
                                             be right, in order; later: of guesses in later blocks
     ahead(tokens, most) -> (guesses, later) a draft on the host: up to `most` pairs (guess, chance)
                                             behind the tokens so far; it learns from them
+    next_block(tokens) -> (k, draft)        both for a run (follow), as fast_lm.decode wants them
+    next_tree(tokens) -> (parents, guesses) the widest form, as tree_lm.decode wants it: a plan of
+                                            trees (tree_plan.Planner), or any next_block above by
+                                            tree_lm.chains
 
 The planned k has the fewest expected cycles to the end. With w tokens to go of n (c = n - w cached
 rows), the guesses' chances p_0, p_1, .. and a block of m rows at cost(c, m) cycles:
@@ -72,11 +76,11 @@ def options(c, chances, cost, to_go):
 
 
 def follow(n, policy, ahead):
-    """next_block(tokens, stats) of fast_lm.decode, for a run of n tokens and a draft on the host.
+    """next_block(tokens) of fast_lm.decode, for a run of n tokens and a draft on the host.
 
     No more guesses are made than the draft has.
     """
-    def next_block(tokens, stats):
+    def next_block(tokens):
         wanted = n + 1 - len(tokens)
         guesses, later = ahead(tokens, min(MOST, wanted - 1))
         chances = [chance for _, chance in guesses]

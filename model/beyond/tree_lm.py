@@ -28,6 +28,7 @@ import spec_lm
 import tree_plan
 from capra_graph import is_integer, softmax_row
 from exact_lm import ExactChip
+from fast_lm import guess_block
 from ga2_isa import K_MAX, cycle_counts
 from spec_lm import count_block, new_stats
 from tiny_lm import (D, V, append_to_cache, check_context, check_count, check_token, feed_forward,
@@ -111,7 +112,7 @@ def accepted_path(parents, toks, choice):
 def decode(start, n, verify, next_tree):
     """(tokens, stats) as spec_lm.speculate, the blocks being trees.
 
-    next_tree(tokens) -> (parents, guesses), a guess for each row but the first;
+    next_tree(tokens) -> (parents, guesses), a guess for each row but the first (see policy_lm);
     verify(c, parents, toks, kc, vc) -> (choice per row, k rows, v rows). The cache holds, in order,
     the rows of the tokens up to the last but one, whatever rows of their blocks they were.
     """
@@ -133,6 +134,20 @@ def decode(start, n, verify, next_tree):
         vc = vc + [v_rows[row] for row in path]
         count_block(stats, len(guesses), len(path) - 1, len(new), len(kc))
     return tokens[:n + 1], stats
+
+
+def chains(next_block):
+    """next_tree, for `decode`, of a next_block of fast_lm.decode: its blocks are chains."""
+    def next_tree(tokens):
+        guesses = guess_block(tokens[-1], *next_block(tokens))[1:]
+        return chain(len(guesses) + 1), guesses
+
+    return next_tree
+
+
+def chain(m):
+    """The parents of a chain of m rows."""
+    return (None, *range(m - 1))
 
 
 # ---- the chip ------------------------------------------------------------------------------------
@@ -221,11 +236,6 @@ class TreeChip(ExactChip):
         return capra.run_image(P, ext)["logits"][1]
 
 
-def chain(m):
-    """The parents of a chain of m rows."""
-    return (None, *range(m - 1))
-
-
 def build_draft_logits(Wd):
     """The bigram draft for all tokens: x (V x D) times Wd (D x V); output logits (V x V)."""
     g = capra.Graph()
@@ -240,8 +250,8 @@ def chances_at(logits, temperature):
 
 # ---- without a chip ------------------------------------------------------------------------------
 
-def play(tokens, n, planner, cost):
-    """(stats, cycles of the verifier) of n tokens of a known target, its blocks by `planner`.
+def play(tokens, n, next_tree, cost):
+    """(stats, cycles of the verifier) of n tokens of a known target, blocks by `next_tree`.
 
     `tokens` are the target's from the start on, as far as the blocks reach; cost(c, parents). A row
     behind a wrong guess gets the choice at its position, which nobody looks at.
@@ -254,5 +264,5 @@ def play(tokens, n, planner, cost):
         rows = [[] for _ in toks]
         return [tokens[c + len(path)] for path in paths(parents)], rows, rows
 
-    _, stats = decode(tokens[0], n, verify, planner)
+    _, stats = decode(tokens[0], n, verify, next_tree)
     return stats, cycles

@@ -81,11 +81,11 @@ class Policies(unittest.TestCase):
             seen.append((wanted, chances, later))
             return 9
 
-        k, draft = follow(8, policy, ahead)([1, 2, 3], {})
+        k, draft = follow(8, policy, ahead)([1, 2, 3])
         self.assertEqual(seen, [([1, 2, 3], 5), (6, [0.5, 0.25], 0.125)])
         self.assertEqual((k, draft(3), draft(5)), (2, 5, 6))
         seen.clear()
-        self.assertEqual(follow(40, policy, ahead)([1], {})[0], 2)
+        self.assertEqual(follow(40, policy, ahead)([1])[0], 2)
         self.assertEqual(seen[0], ([1], MOST))
 
 
@@ -161,7 +161,7 @@ class Trust(unittest.TestCase):
         ahead = trusted(lambda tokens: len(tokens) % 5 if len(tokens) > 15 else 9, 1)
         policy = planned(32, lambda c, m: 7000 + 2000 * m)
         next_block = follow(32, policy, ahead)
-        ks = [next_block(run[:i], {})[0] for i in range(1, 32)]
+        ks = [next_block(run[:i])[0] for i in range(1, 32)]
         self.assertEqual(ks[12:15], [0, 0, 0])
         self.assertGreater(min(ks[21:28]), 0)
 

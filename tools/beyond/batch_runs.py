@@ -9,7 +9,7 @@ import random
 import capra
 import spec_lm
 import tiny_lm
-from batch_lm import BatchChip, Sequence, batch_inputs, guess_block, one_pass
+from batch_lm import BatchChip, Sequence, batch_inputs, one_pass
 from policy_lm import clipped, fixed
 from runs import DRAFT_SEED
 

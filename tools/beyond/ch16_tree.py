@@ -8,7 +8,8 @@
            trees of up to 6 rows, and against a search that stops at its first peak.
 3. border  The same where loading the weights takes 4 and 16 times as long (*derived*).
 4. runs    Five drafts of the structured model and the bigrams of the random ones: the best fixed k
-           in hindsight, planned chains, planned trees. The draft's chances are its own logits.
+           chosen afterwards, planned chains, planned trees, each beside its share of hindsight.
+           The draft's chances are its own logits.
 5. RTL     Whole runs with planned trees replayed on the Verilog.
 
 32 tokens, one scale plan. Writes ch16_tree.json, ch16_tree.txt (what it prints) and ch16_tree.svg
@@ -23,15 +24,17 @@ import paths
 import ch16_tree_figure
 import cli
 import exact_proof
+import hindsight
 import hw
 import spec_lm
 import tiny_lm
 import tree_lm
 import tree_proof
-from fast_lm import FastChip
+from fast_lm import FastChip, guess_block
 from ga2_isa import build, cycle_counts
+from policy_lm import clipped, follow
 from runs import START, TOKENS, arguments, count, make_draft, make_target, rtl_line
-from tree_lm import TreeChip, chain, play
+from tree_lm import TreeChip
 from tree_plan import Costs, Planner
 from tree_proof import all_trees, random_tree
 
@@ -44,6 +47,7 @@ ALTERNATIVES = 3                                # that share what the likeliest 
 LOADS = (1, 4, 16)                              # times the chip's own
 NOISES = (0, 3, 4, 5, 6)
 RANDOMS = range(1, 25)
+PLANS = ("fixed", "chains", "trees")            # the best fixed k afterwards, planned, planned
 REPLAYED = (("structured", "noise 4"), ("structured", "noise 6"), ("random 1", "noise 0"))
 
 
@@ -215,37 +219,34 @@ def measure_run(job):
     tokens, _ = chip.plain(START, TOKENS + ROWS)
     chances = chip.chances(START)
     likeliest = [row.index(max(row)) for row in chances]
+
+    def ahead(tokens, most):
+        guesses = guess_block(tokens[-1], most, likeliest.__getitem__)
+        return [(two, chances[one][two]) for one, two in zip(guesses, guesses[1:])], 0
+
+    right = hindsight.right_guesses(tokens, TOKENS, ahead)
     row = {"target": target, "draft": draft, "table": spec_lm.cycles_of(chip.log),
            "right": sum(likeliest[one] == two for one, two in zip(tokens, tokens[1:TOKENS + 1])),
            "loads": []}
     for load in LOADS:
         costs = loaded(chains, load)
-        fixed = [play(tokens, TOKENS, fixed_chains(k, likeliest), costs.tree)[1]
-                 for k in range(ROWS)]
+        fixed = [hindsight.play(tokens, TOKENS, follow(TOKENS, clipped(k), ahead),
+                                costs.chain)[1] for k in range(ROWS)]
         entry = {"load": load, "plain": plain_cycles(costs), "fixed": min(fixed),
-                 "k": fixed.index(min(fixed))}
+                 "k": fixed.index(min(fixed)),
+                 "hindsight": hindsight.hindsight(TOKENS, right, costs.chain)[0]}
         for name, most in (("chains", 1), ("trees", None)):
             planner = Planner(TOKENS, ROWS, chances, costs, most)
-            stats, cycles = play(tokens, TOKENS, planner, costs.tree)
+            stats, cycles = tree_lm.play(tokens, TOKENS, planner, costs.tree)
             entry[name] = cycles
             entry[f"{name}_stats"] = stats
         row["loads"].append(entry)
     return row
 
 
-def fixed_chains(k, likeliest):
-    """A planner of chains of k guesses, as far as tokens are wanted."""
-    def planner(tokens):
-        guesses = []
-        for _ in range(min(k, TOKENS - len(tokens))):
-            guesses.append(likeliest[(tokens[-1:] + guesses)[-1]])
-        return chain(len(guesses) + 1), guesses
-    return planner
-
-
 def speedups(row):
-    """[{name: speedup} for each load] of a row of part 4."""
-    return [{name: entry["plain"] / entry[name] for name in ("fixed", "chains", "trees")}
+    """[{plan: speedup} for each load] of a row of part 4, hindsight's among them."""
+    return [{plan: entry["plain"] / entry[plan] for plan in (*PLANS, "hindsight")}
             for entry in row["loads"]]
 
 
@@ -308,6 +309,8 @@ def format_text(data):
         "times the load *derived*",
         run_table(data["runs"]),
         mean_table(data["means"]),
+        "   %: of hindsight, the cheapest chains of the draft's likeliest guesses. A tree has other\n"
+        "   guesses as well and may go past it.",
         f"   From the chip, the draft's table costs {data['runs'][0]['table']:,} cycles a run.",
         "5. On the chip, the table's program included",
         chip_table(data["replayed"]),
@@ -349,22 +352,21 @@ def run_table(rows):
     lines = []
     for row in rows:
         name = row["draft"] if row["target"] == "structured" else row["target"]
-        line = [name, row["right"], row["loads"][0]["k"]]
-        for each in speedups(row):
-            line += [f"{each[plan]:.2f}x" for plan in ("fixed", "chains", "trees")]
-        lines.append(line)
-    return cli.format_table(("draft", "right", "best k", *plan_names()), lines)
+        lines.append((name, row["right"], row["loads"][0]["k"],
+                      *(cell for one in speedups(row) for cell in plan_cells(one))))
+    names = [f"{plan} {load}" for load in LOADS for plan in PLANS]
+    return cli.format_table(("draft", "right", "best k", *names), lines)
 
 
-def plan_names():
-    return [f"{plan} {load}" for load in LOADS for plan in ("fixed", "chains", "trees")]
+def plan_cells(one):
+    """The speedup of every plan, with its share of hindsight."""
+    return [f"{one[plan]:.2f}x {100 * one[plan] / one['hindsight']:3.0f} %" for plan in PLANS]
 
 
 def mean_table(means):
-    return cli.format_table(("geometric mean", *plan_names()),
-                            [(f"random {RANDOMS[0]} to {RANDOMS[-1]}",
-                              *(f"{mean[plan]:.2f}x" for mean in means
-                                for plan in ("fixed", "chains", "trees")))])
+    return cli.format_table(
+        (f"random {RANDOMS[0]} to {RANDOMS[-1]}", *PLANS, "hindsight"),
+        [(f"load {one['load']}", *plan_cells(one), f"{one['hindsight']:.2f}x") for one in means])
 
 
 def chip_table(rows):
