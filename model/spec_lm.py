@@ -19,8 +19,8 @@ import capra
 from capra_graph import is_number, mv, softmax_row, transpose
 from capra_scales import largest
 from ga2_isa import cycle_counts
-from tiny_lm import (D, V, append_to_cache, argmax, check_context, check_count, check_model,
-                     check_starts, check_token, f_next, feed_forward, float_generate,
+from tiny_lm import (D, V, append_to_cache, argmax, check_context, check_count, check_matrix,
+                     check_model, check_starts, check_token, f_next, feed_forward, float_generate,
                      outputs, project, step_inputs)
 
 DRAFT_RUN = 24                                  # tokens from every start that fit a bigram draft
@@ -308,6 +308,7 @@ def calibrate_blocks(mdl, Wd, n, k, starts):
     the draft was fed.
     """
     check_model(mdl)
+    check_draft(Wd)
     check_starts(starts)
     target = float_verify(mdl)
     calib = {}
@@ -333,7 +334,13 @@ def calibrate_blocks(mdl, Wd, n, k, starts):
 
 def compile_draft(mdl, Wd, samples=()):
     """The draft's program, calibrated on input `samples`; on the whole vocabulary without any."""
+    check_draft(Wd)
     return capra.compile_graph(build_draft(Wd), samples or [{"x": [row]} for row in mdl["E"]])
+
+
+def check_draft(Wd):
+    """Raise ValueError unless Wd is D x V of finite numbers."""
+    check_matrix("matrix Wd of the draft", Wd, D, V)
 
 
 def plain_blocks(mdl, c, m, starts):

@@ -72,14 +72,17 @@ def check_model(mdl):
     for name, (rows, columns) in SHAPES.items():
         if name not in mdl:
             raise ValueError(f"the model has no matrix {name}; it takes {', '.join(SHAPES)}")
-        matrix = mdl[name]
-        if shape_of(matrix) != (rows, columns):
-            raise ValueError(f"matrix {name} of the model must be {rows} rows of {columns} numbers")
-        for row in matrix:
-            for value in row:
-                if not is_number(value):
-                    raise ValueError(f"matrix {name} of the model holds {value!r:.40}; every entry "
-                                     "must be a finite number")
+        check_matrix(f"matrix {name} of the model", mdl[name], rows, columns)
+
+
+def check_matrix(what, matrix, rows, columns):
+    """Raise ValueError, naming `what`, unless `matrix` is rows x columns of finite numbers."""
+    if shape_of(matrix) != (rows, columns):
+        raise ValueError(f"{what} must be {rows} rows of {columns} numbers")
+    for row in matrix:
+        for value in row:
+            if not is_number(value):
+                raise ValueError(f"{what} holds {value!r:.40}; every entry must be a finite number")
 
 
 def is_count(value):

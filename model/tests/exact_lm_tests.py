@@ -203,7 +203,7 @@ def check_tokens(share=2, starts=(0, 9, 5)):
 def wrong_run(chip, start, n, k, plain, draft_after=None):
     """Faults of one run of `chip` against the plain tokens; draft_after: see host_drafts."""
     draft_after = draft_after or (lambda tokens: chip.draft)
-    tokens, stats = decode(start, n, chip.verify, lambda tokens, stats: (k, draft_after(tokens)))
+    tokens, stats = decode(start, n, chip.verify, lambda tokens: (k, draft_after(tokens)))
     if tokens != plain:
         yield f"tokens {tokens}, not {plain}"
     for rule in spec_tests.unbalanced(stats, n, k):

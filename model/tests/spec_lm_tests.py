@@ -16,6 +16,7 @@ from collections import Counter
 import paths
 import spec_lm
 from comparing import assert_same
+from exact_lm import ExactChip
 from tiny_lm import V, float_generate, make_model
 
 
@@ -298,6 +299,17 @@ class Refusals(unittest.TestCase):
             with self.assertRaises(ValueError) as caught:
                 spec_lm.SpecChip(mdl, Wd, 4, 1, starts)
             self.assertEqual(str(caught.exception), message)
+
+    def test_a_draft_that_is_no_matrix(self):
+        shape = "matrix Wd of the draft must be 16 rows of 16 numbers"
+        entry = "matrix Wd of the draft holds {!r:.40}; every entry must be a finite number"
+        for Wd, message in ((None, shape), (5, shape), ([[1.0] * 16] * 3, shape),
+                            ([[1.0] * 3] * 16, shape), ([["a"] * 16] * 16, entry.format("a")),
+                            ([[math.inf] * 16] * 16, entry.format(math.inf))):
+            for chip in (spec_lm.SpecChip, ExactChip):
+                with self.assertRaises(ValueError) as caught:
+                    chip(make_model(), Wd, 4, 1)
+                self.assertEqual(str(caught.exception), message)
 
     def test_a_noise_that_is_no_size(self):
         for noise in (math.nan, math.inf, -1, "3", 10 ** 400):

@@ -121,7 +121,7 @@ def replay(job):
     return Result(ended.cycles, mismatches, "")
 
 
-# ---- format ---------------------------------------------------------------------------------
+# ---- format --------------------------------------------------------------------------------------
 
 def format_row(job, result):
     cycles = "-" if result.cycles is None else f"{result.cycles:,}"
