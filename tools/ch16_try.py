@@ -17,12 +17,13 @@ import sys
 from pathlib import Path
 
 import paths
+import block_figure
 import cli
+import exact_runs
 import hw
 import runs
 import sample_lm
 import trial
-import block_figure
 from ga2_isa import K_MAX
 from tiny_lm import V
 
@@ -291,7 +292,7 @@ def remarks(measured):
                          f"{plain}; {why}.")
     greedy = [run for run in measured if run["decoder"] != "sampled"]
     for run in greedy[1:]:
-        found = trial.difference(greedy[0]["said"], run["said"])
+        found = exact_runs.difference(greedy[0]["said"], run["said"])
         if found and run["decoder"] != greedy[0]["decoder"]:
             lines.append("{} and {} first differ at token {}: {} and {}.".format(
                 greedy[0]["run"], run["run"], *found))

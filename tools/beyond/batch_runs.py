@@ -10,6 +10,7 @@ import capra
 import spec_lm
 import tiny_lm
 from batch_lm import BatchChip, Sequence, batch_inputs, one_pass
+from fast_lm import guess_block
 from policy_lm import clipped, fixed
 from runs import DRAFT_SEED
 

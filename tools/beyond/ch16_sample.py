@@ -27,7 +27,7 @@ import spec_lm
 import svg
 import tiny_lm
 from fast_lm import FastChip
-from runs import DRAFT_SEED, START, TOKENS, arguments, count, rtl_line
+from runs import DRAFT_SEED, START, TOKENS, arguments, count, make_target, rtl_line
 from sample_law import law, plain_law, variation
 from sample_lm import SampleChip, fit_draft
 
@@ -55,14 +55,9 @@ FOCUS_SEEDS = (1, 2)
 
 # ---- measure -------------------------------------------------------------------------------------
 
-def make_model(target):
-    kind, _, seed = target.partition(" ")
-    return tiny_lm.make_model(kind, int(seed or 1))
-
-
 def equal_runs(target):
     """(runs, equal ones) of rule "seeded" against plain sampling, tokens and weights."""
-    mdl = make_model(target)
+    mdl = make_target(target)
     n = EQUAL["tokens"]
     share = None
     done = equal = 0
@@ -103,7 +98,7 @@ def law_drafts(chip):
 
 def measure_law(rule, draft, k, start, temperature):
     """A dict: how many runs of LAW_TOKENS tokens can happen, and the variation from plain."""
-    mdl = make_model("random 1")
+    mdl = make_target("random 1")
     chip = SampleChip(mdl, fit_draft(mdl, temperature), TOKENS, k, temperature, rule)
     chip.table = chip.weight_table()
     chip.table = law_drafts(chip)[draft]
@@ -114,7 +109,7 @@ def measure_law(rule, draft, k, start, temperature):
 
 def measure_table(target):
     """Part 3 of one target: a dict per temperature, k and form, and greedy decoding beside them."""
-    mdl = make_model(target)
+    mdl = make_target(target)
     greedy = FastChip(mdl, spec_lm.make_draft(mdl, 0, DRAFT_SEED), TOKENS, 1)
     rows = []
     for k in GUESSES:
@@ -161,7 +156,7 @@ def tally(runs):
 def measure_focus(form):
     """Part 4 of one rule: {draft: tally}."""
     target, temperature, k = FOCUS
-    mdl = make_model(target)
+    mdl = make_target(target)
     rule, likeliest = FORMS[form]
     drafts = {"fitted": fit_draft(mdl, temperature),
               "greedy table": spec_lm.make_draft(mdl, 0, DRAFT_SEED)}
@@ -174,7 +169,7 @@ def measure_focus(form):
 
 def measure_limit(target):
     """(largest logit of plain greedy runs, the temperature from which no score saturates)."""
-    mdl = make_model(target)
+    mdl = make_target(target)
     most = FastChip(mdl, spec_lm.make_draft(mdl, 0, DRAFT_SEED), TOKENS, 1).plan.ranges["logits"]
     return most, most / sample_lm.MOST
 
@@ -182,7 +177,7 @@ def measure_limit(target):
 def measure_replayed():
     """Log entries of a run of each rule and of a plain run."""
     target, temperature, k = FOCUS
-    mdl = make_model(target)
+    mdl = make_target(target)
     Wd = fit_draft(mdl, temperature)
     entries = []
     for rule in sample_lm.RULES:

@@ -28,12 +28,11 @@ os.environ.setdefault("GA2_EXT", "16384")       # before the chip's modules read
 import paths
 import batch_runs
 import cli
-import ga2_progs
 import hw
 import serving
 import svg
 from ga2_isa import EXT, cycle_counts
-from runs import rtl_line
+from runs import count, rtl_line
 from tiny_lm import V
 
 TARGETS = (1, 7)                                # random models: a good draft and a poor one
@@ -356,11 +355,7 @@ def main(argv=None):
     jobs = [("chip", target) for target in TARGETS] + [("large", (args.bandwidth, args.peak))]
     jobs += [("theory", 1), ("cost", 1)]
     *chips, large, theory, (alike, passes, entries) = cli.parallel(measure, jobs)
-    records = [ga2_progs.record(entry["code"], entry["ext"], words=EXT) for entry in entries]
-    cycles = [cycle_counts(entry["code"])[0] for entry in entries]
-    for sim, counters in (hw.counters(records, sims, ext=EXT) if sims else {}).items():
-        if [five[0] for five in counters] != cycles:
-            raise cli.UserError(f"the RTL counts other cycles than the model in {sim}")
+    count(entries, sims, EXT)
     data = {
         "cost": {"alike": alike, "passes": passes},
         "theory": theory,

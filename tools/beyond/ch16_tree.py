@@ -309,8 +309,8 @@ def format_text(data):
         "times the load *derived*",
         run_table(data["runs"]),
         mean_table(data["means"]),
-        "   %: of hindsight, the cheapest chains of the draft's likeliest guesses. A tree has other\n"
-        "   guesses as well and may go past it.",
+        "   %: of hindsight, the cheapest chains of the draft's likeliest guesses. A tree has\n"
+        "   other guesses as well and may go past it.",
         f"   From the chip, the draft's table costs {data['runs'][0]['table']:,} cycles a run.",
         "5. On the chip, the table's program included",
         chip_table(data["replayed"]),

@@ -10,6 +10,7 @@ import sample_lm
 import tiny_lm
 from chance import Seeded
 from exact_lm import ExactChip
+from exact_runs import difference
 from fast_lm import FastChip
 from hindsight import hindsight, right_guesses
 from limit import floor
@@ -192,14 +193,6 @@ def answers_of(chip):
         return guesses, 1
 
     return ahead
-
-
-def difference(tokens, others):
-    """[position, token, other token] where two runs first differ; None where they do not."""
-    for position, pair in enumerate(zip(tokens, others)):
-        if pair[0] != pair[1]:
-            return [position, *pair]
-    return None
 
 
 # ---- rows of the chapter's table -----------------------------------------------------------------

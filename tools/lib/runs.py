@@ -1,6 +1,7 @@
 """What the scripts share: runs by their names, the table, and programs on the RTL."""
 
 import argparse
+import functools
 import random
 from collections import namedtuple
 from pathlib import Path
@@ -85,19 +86,19 @@ def cells(row):
             f"{row['speedup']:.2f}x")
 
 
-def record(entry):
-    """The record of a log entry's program in an image with IMAGE_WORDS of external memory."""
-    return ga2_progs.record(entry["code"], entry["ext"][:IMAGE_WORDS], words=IMAGE_WORDS)
+def record(entry, words=IMAGE_WORDS):
+    """The record of a log entry's program in an image with `words` of external memory."""
+    return ga2_progs.record(entry["code"], entry["ext"][:words], words=words)
 
 
-def count(log, sims):
+def count(log, sims, words=IMAGE_WORDS):
     """The five counters of each program of a log, which the RTL must share where there are `sims`.
 
     Raises UserError where a counter, or the memory afterwards, differs.
     """
     model = [cycle_counts(entry["code"]) for entry in log]
-    records = cli.parallel(record, log) if sims else []
-    for sim, counters in hw.counters(records, sims, ext=IMAGE_WORDS).items():
+    records = cli.parallel(functools.partial(record, words=words), log) if sims else []
+    for sim, counters in hw.counters(records, sims, ext=words).items():
         if counters != model:
             raise cli.UserError(f"the RTL counts other cycles than the model in {sim}")
     return model
