@@ -60,9 +60,9 @@ class Suite(Rtl):
         programs = ga2_suite.random_programs(RANDOM, SEED, WORDS)
         self.replay(rtl_full.suite("random", WORDS, programs))
 
-    def test_the_end_of_the_largest_external_memory(self):
+    def test_the_end_of_the_largest_external_memory_at_pcs_of_16_bits(self):
         suite = rtl_full.Suite("far end", ga2_suite.MOST_WORDS, ["far end"],
-                               lambda lat: [ga2_suite.far_end(lat)], ())
+                               lambda lat: [ga2_suite.far_end(lat)], ga2_suite.FAR_PC)
         self.replay(suite, [ga2_isa.LAT], ["icarus"])
 
     def test_the_chips_counters_program_by_program(self):
