@@ -10,6 +10,7 @@ import ga2_isa
 import ga2_progs
 import ga2_suite
 import hw
+import proc
 import rtl_full
 from ga2_isa import build
 
@@ -102,6 +103,17 @@ class PowerOn(Rtl):
             self.assertTrue(registers, file)
             for register in registers:
                 self.assertRegex(presets, rf"\b{place}\.{register}\b")
+
+
+class Parameter(Rtl):
+    def test_a_memory_without_an_address_bit_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, text = proc.execute(["iverilog", "-g2012", "-s", "sram", "-P", "sram.AW=0",
+                                         "-o", f"{folder}/sim", "rtl/sram.v"], hw.ROOT, 60)
+            self.assertEqual((status, text), (0, ""))
+            status, text = proc.execute(["vvp", "-n", f"{folder}/sim"], hw.ROOT, 60)
+        self.assertNotEqual(status, 0)
+        self.assertIn("sram: AW = 0, but a memory needs at least 1 address bit\n", text)
 
 
 class WrongImages(Rtl):
