@@ -2,6 +2,7 @@
 //
 //     +programs=PATH     the image, instead of out/ga2_programs.hex
 //     +poweron=SEED      load the memories, then reset from random registers (see "Power-on")
+//     +pc=N              start at pc N, where the first instruction lies then (Icarus alone)
 //     +vcd, +vcd=PATH    waves, to ga2.vcd or PATH (a Verilator build needs --trace for it)
 //     EXTW, LAT          defines: words and read latency of the external memory (8192, 8)
 //     DUMP               define: print "COUNTERS program total matrix dma vector instructions"
@@ -58,7 +59,9 @@ module ga2_tb;
     wire [31:0]  instructions;
 
     reg  [127:0] code [0:INSTRUCTIONS-1];
-    wire [127:0] instr  = code[pc[9:0]];
+    reg  [15:0]  first_pc = 16'd0;      // of every program
+    wire [15:0]  place  = pc - first_pc;
+    wire [127:0] instr  = code[place[9:0]];
     wire [3:0]   opcode = instr[127:124];
 
     ga2 dut (
@@ -288,6 +291,10 @@ module ga2_tb;
                         !== 1'b0);
             tick;
             rst = 1'b0;
+`ifndef VERILATOR
+            if ($value$plusargs("pc=%d", first_pc))
+                dut.counter = first_pc;
+`endif
         end
     endtask
 
@@ -348,12 +355,12 @@ module ga2_tb;
             tick;
             start = 1'b0;
             cycles = 0;
-            while (halted !== 1'b1 && {16'd0, pc} < length && cycles < limit) begin
+            while (halted !== 1'b1 && {16'd0, place} < length && cycles < limit) begin
                 tick;
                 cycles = cycles + 1;
             end
             if (halted !== 1'b1) begin
-                if ({16'd0, pc} >= length)
+                if ({16'd0, place} >= length)
                     $display("FAIL program %0d: no HALT, pc %0d is past its %0d instructions",
                              program_index, pc, length);
                 else if (opcode > 4'd7)

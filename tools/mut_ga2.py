@@ -184,6 +184,8 @@ MUTANTS = [
            "every second instruction is left out", "LD at the corners"),
     Mutant("rtl/ga2.v", "            counter <= 16'd0;", "            counter <= counter_next;",
            "the program counter has no reset", "HALT alone"),
+    Mutant("rtl/ga2.v", "reg  [15:0]  counter_next;", "reg  [14:0]  counter_next;",
+           "the program counter has 15 bits", "the end of 65536 words"),
     Mutant("rtl/ga2.v", "rd_addr = sm_rd_addr;", "rd_addr = mm_rd_addr;",
            "SM reads where MM points", "SM of 1 score"),
     Mutant("rtl/ga2.v", "wr_data = dma_wr_data;", "wr_data = vec_wr_data;",
@@ -277,7 +279,7 @@ def make_stages(folder):
     far = folder / "far.hex"
     far.write_text(ga2_progs.image([ga2_suite.far_end()]), encoding="ascii")
     most = ga2_suite.MOST_WORDS
-    return stages + [Stage(most, [f"the end of {most} words"], far, ())]
+    return stages + [Stage(most, [f"the end of {most} words"], far, ga2_suite.FAR_PC)]
 
 
 def make_stage(folder, words, programs):

@@ -24,6 +24,7 @@ WINDOW = 1024                                   # most words a directed program 
 RANDOM_WINDOW = 512                             # and a random one
 LEAST_WORDS = 1024                              # external memory the directed programs need
 MOST_WORDS = 1 << 16                            # external memory that 16 address bits reach
+FAR_PC = ("pc=32766",)                          # for far_end: every bit of the pc changes
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
 HALT = build("HALT")

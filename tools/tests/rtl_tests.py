@@ -10,6 +10,7 @@ import ga2_isa
 import ga2_progs
 import ga2_suite
 import hw
+import proc
 import rtl_full
 from ga2_isa import build
 
@@ -60,9 +61,9 @@ class Suite(Rtl):
         programs = ga2_suite.random_programs(RANDOM, SEED, WORDS)
         self.replay(rtl_full.suite("random", WORDS, programs))
 
-    def test_the_end_of_the_largest_external_memory(self):
+    def test_the_end_of_the_largest_external_memory_at_pcs_of_16_bits(self):
         suite = rtl_full.Suite("far end", ga2_suite.MOST_WORDS, ["far end"],
-                               lambda lat: [ga2_suite.far_end(lat)], ())
+                               lambda lat: [ga2_suite.far_end(lat)], ga2_suite.FAR_PC)
         self.replay(suite, [ga2_isa.LAT], ["icarus"])
 
     def test_the_chips_counters_program_by_program(self):
@@ -102,6 +103,17 @@ class PowerOn(Rtl):
             self.assertTrue(registers, file)
             for register in registers:
                 self.assertRegex(presets, rf"\b{place}\.{register}\b")
+
+
+class Parameter(Rtl):
+    def test_a_memory_without_an_address_bit_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, text = proc.execute(["iverilog", "-g2012", "-s", "sram", "-P", "sram.AW=0",
+                                         "-o", f"{folder}/sim", "rtl/sram.v"], hw.ROOT, 60)
+            self.assertEqual((status, text), (0, ""))
+            status, text = proc.execute(["vvp", "-n", f"{folder}/sim"], hw.ROOT, 60)
+        self.assertNotEqual(status, 0)
+        self.assertIn("sram: AW = 0, but a memory needs at least 1 address bit\n", text)
 
 
 class WrongImages(Rtl):
