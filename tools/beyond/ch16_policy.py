@@ -7,8 +7,9 @@ chapter's bigram, tables that go on counting. For each the fixed k, the best fix
 afterwards, the planned k, and hindsight: the cheapest blocks that any policy could have made. All
 numbers are geometric means over the models. The first table is the run from token 0. The second is
 the starts on which the drafts' constants were chosen, on the same models and with the first table's
-run in sight: the first is no fresh sample. The winners' runs from token 0 are made on the chip's
-simulator as well, and those on random model 1 are replayed on the RTL.
+run in sight. The third is the fresh sample: random models 25 to 48, on which nothing was chosen.
+The winners' runs from token 0 are made on the chip's simulator as well, and those on random model 1
+are replayed on the RTL.
 
 Writes ch16_policy.json (all numbers), ch16_policy.txt (what it prints) and ch16_policy.svg into the
 folder out/.
@@ -26,6 +27,7 @@ from policy_runs import OTHER_STARTS, REPLAYED, SHOWN_K, WINNERS
 from runs import START, TOKENS, arguments, count, rtl_line
 
 TARGETS = [f"random {seed}" for seed in range(1, 25)]
+FRESH = [f"random {seed}" for seed in range(25, 49)]
 POLICIES = (*(f"k = {k}" for k in SHOWN_K), "best k afterwards", "planned")
 
 
@@ -93,12 +95,14 @@ def format_text(data):
         "2. The same from tokens {} and {}, where the drafts' constants were chosen".format(
             ", ".join(map(str, OTHER_STARTS[:-1])), OTHER_STARTS[-1]),
         mean_table(data["others"]),
+        f"3. Fresh models, {FRESH[0]} to {FRESH[-1]}, from all six tokens",
+        mean_table(data["fresh"]),
         "   Limit: hindsight with the weights loaded once a block, its rows multiplied by them, "
         "nothing else",
-        "3. Target by target, from token 0",
+        "4. Target by target, from token 0",
         target_table(data["targets"]),
         "\n".join([
-            "4. The planned runs from token 0 on the chip's simulator: the cycles that were played",
+            "5. The planned runs from token 0 on the chip's simulator: the cycles that were played",
             *(f"   {row['draft']}: tokens equal to plain decoding's in {row['equal']} of "
               f"{row['runs']} runs; {REPLAYED}: {row['cycles']:,} cycles, {row['speedup']:.2f}x"
               for row in data["winners"])]),
@@ -179,7 +183,8 @@ def main(argv=None):
     args = arguments("Measure every policy against hindsight.", argv)
     sims, complete, not_checked = hw.chosen(args.sim)
     cli.progress("playing ...")
-    results = cli.parallel(policy_runs.measure_target, TARGETS)
+    results = cli.parallel(policy_runs.measure_target, TARGETS + FRESH)
+    results, fresh = results[:len(TARGETS)], results[len(TARGETS):]
     jobs = [(target, draft) for target in TARGETS for draft in WINNERS]
     winners = dict(zip(jobs, cli.parallel(policy_runs.run_winner, jobs)))
     cli.progress("replaying the winners on the RTL ...")
@@ -189,6 +194,7 @@ def main(argv=None):
         "plain_cycles": [result[START][WINNERS[0]]["plain"] for result in results],
         "means": mean_rows(results, [START]),
         "others": mean_rows(results, OTHER_STARTS),
+        "fresh": mean_rows(fresh, [START, *OTHER_STARTS]),
         "targets": target_rows(results),
         "winners": winner_rows(results, winners),
         "rtl": rtl_line(sims, len(log), not_checked),

@@ -74,6 +74,13 @@ class Measured(unittest.TestCase):
         self.assertEqual(as_json(ch16_batch.table_rows(cycles, ch16_batch.CHANCES)), data["table"])
         self.assertEqual(ch16_batch.measure_histories(0), data["company"]["histories"])
 
+    def test_drafts_that_cost_nothing_on_fresh_models(self):
+        rows = {row["draft"]: row for row in recorded("ch16_policy")["fresh"]}
+        for draft, least in (("lookup", 1.85), ("two-token", 2.3)):
+            self.assertEqual(rows[draft]["runs"], 144)
+            self.assertGreaterEqual(rows[draft]["planned"]["speedup"], least)
+        self.assertGreaterEqual(rows["lookup"]["planned"]["share"], 0.9)
+
     def test_the_queue_of_theory(self):
         self.assertEqual(as_json(ch16_serve.measure(("theory", 1))),
                          recorded("ch16_serve")["theory"])
