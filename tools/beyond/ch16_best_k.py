@@ -161,7 +161,7 @@ def sweep_rows(measured, before, costs, plain):
     for one, (chapter_cycles, chapter_blocks) in zip(measured["ks"], before):
         k, stats = one["k"], one["stats"]
         cycles = one["verify"] + one["draft"]
-        tokens = sum((measured["right"] / TOKENS) ** i for i in range(k + 1))
+        tokens = math.fsum((measured["right"] / TOKENS) ** i for i in range(k + 1))
         block = costs[CACHE, k + 1] + tokens * one["draft"] / TOKENS
         rows.append({
             "k": k,
