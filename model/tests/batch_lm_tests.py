@@ -67,7 +67,9 @@ class Answers(unittest.TestCase):
 
     def test_histories_are_counted(self):
         """One request of 2 tokens whose guess is right: k = 0 twice, or k = 1 once."""
-        self.assertEqual(batch_runs.histories([{(0, 0): 1, (0, 1): 2, (1, 0): 1}], 2, (0, 1)), 2)
+        right = batch_runs.advances([{"tokens": [3, 5, 7]}], {3: 5, 5: 7}.get, 2, (0, 1))
+        self.assertEqual(right, [{(0, 0): 1, (0, 1): 2, (1, 0): 1}])
+        self.assertEqual(batch_runs.histories(right, 2, (0, 1)), 2)
         alone = {(0, 0): 1}
         # Two of one token: the first, the second, or both together.
         self.assertEqual(batch_runs.histories([alone, alone], 1, (0,)), 3)

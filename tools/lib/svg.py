@@ -68,10 +68,9 @@ class Picture:
         self.shapes.append(element("text", words, x=x, y=y, font_size=size, text_anchor=anchor,
                                    fill=fill, **style))
 
-    def upright(self, x, y, words, **style):
+    def upright(self, x, y, words):
         """Text centred on (x, y), reading upwards: the name of a vertical axis."""
-        self.text(x, y, words, anchor="middle", transform=f"rotate(-90 {number(x)} {number(y)})",
-                  **style)
+        self.text(x, y, words, anchor="middle", transform=f"rotate(-90 {number(x)} {number(y)})")
 
     def marker(self, shape, x, y, size=5, fill=BLACK):
         """One of MARKERS, centred on (x, y)."""

@@ -15,6 +15,7 @@ import paths
 import ch16_check
 import cli
 import hw
+import mut_sample
 
 PRINTED = json.loads((cli.ROOT / "model" / "ch16_figures.json").read_text(encoding="utf-8"))
 NAMES = list(ch16_check.CHAPTER)
@@ -143,6 +144,10 @@ class Fails(Folder):
         self.assertIn("an eighth, programs: the chapter prints nothing, this is 32",
                       "\n".join(lines))
 
+    def test_with_the_first_lines_of_a_long_difference(self):
+        lines = ch16_check.diff("x", "", "a\n" * 30)     # below the names and the place
+        self.assertEqual((len(lines), lines[-1]), (25, "... and 9 lines more"))
+
     def test_when_there_is_nothing_to_compare(self):
         self.assertFalse(ch16_check.report([], [], "")[1])
 
@@ -191,6 +196,8 @@ class Record(unittest.TestCase):
                 rows = json.loads((cli.OUT / f"{script}.json").read_text(encoding="utf-8"))
                 listed = subprocess.run([*command, "--list"], capture_output=True, text=True)
                 self.assertEqual(len(listed.stdout.splitlines()), len(rows))
+                if script == "mut_sample":
+                    self.assertIn(f"\n{mut_sample.closing(rows)}\n", "\n".join(recorded))
                 if not numbers:
                     continue
                 if script == "mut_ga2" and hw.not_checked(["icarus"]):

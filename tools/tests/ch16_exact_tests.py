@@ -136,6 +136,10 @@ class Counting(unittest.TestCase):
             self.assertFalse(ch16_exact.all_exact({**good, "slice": {"total": total}}))
         self.assertFalse(ch16_exact.all_exact({**good, "proof": [{"faults": ["a fault"]}]}))
 
+    def test_what_was_not_replayed_is_told(self):
+        self.assertEqual(ch16_exact.format_rtl({"simulators": []}, "no icarus"),
+                         ["7. The Verilog", "NOT checked on all simulators: no icarus."])
+
     def test_the_quick_study_is_a_share_of_the_whole(self):
         quick = ch16_exact.quick_parts()
         for name, whole in (("grid", ch16_exact.GRID), ("slice", ch16_exact.SLICE),

@@ -38,6 +38,10 @@ class Counting(unittest.TestCase):
         self.assertEqual(drafts["with zeros"][0][:4], [8, 0, 4, 0])
         self.assertEqual(drafts["the target's"][5], [5] * 16)
 
+    def test_the_forms_are_what_their_names_say(self):
+        for name, form in ch16_sample.FORMS.items():
+            self.assertEqual(form, (name.partition(",")[0], "likeliest" in name))
+
 
 class Record(unittest.TestCase):
     """What the README says of the recorded study."""

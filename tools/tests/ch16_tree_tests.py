@@ -33,6 +33,8 @@ class Record(unittest.TestCase):
         self.assertEqual([row["faults"] for row in self.data["proof"]], [[]] * 4)
         self.assertEqual({row["equal"] for row in self.data["profiles"]}, {32})
         self.assertTrue(all(row["tokens_equal"] for row in self.data["replayed"]))
+        self.assertEqual([(row["target"], row["draft"]) for row in self.data["replayed"]],
+                         list(ch16_tree.REPLAYED))
 
     def test_trees_bring_a_draft_with_noise_4_to_one_and_a_half(self):
         run = next(row for row in self.data["replayed"] if row["draft"] == "noise 4")
