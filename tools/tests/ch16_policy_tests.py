@@ -31,6 +31,14 @@ class Policies(unittest.TestCase):
                 self.assertLessEqual(one["hindsight"], min(one["planned"],
                                                            one["best k afterwards"]))
 
+    def test_on_fresh_models_lookup_and_the_two_token_table_bring_what_the_readme_says(self):
+        data = json.loads((cli.OUT / "ch16_policy.json").read_text(encoding="utf-8"))
+        rows = {row["draft"]: row for row in data["fresh"]}
+        for draft, least in (("lookup", 1.85), ("two-token", 2.3)):
+            self.assertEqual(rows[draft]["runs"], 144)
+            self.assertGreaterEqual(rows[draft]["planned"]["speedup"], least)
+        self.assertGreaterEqual(rows["lookup"]["planned"]["share"], 0.9)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -27,7 +27,8 @@ ONE = ch16_exact.Part(("random 4",), (("noise 0", 1),), (0,), 6)
 # Study; its picture, of what; constants made smaller; parts whose rows are then some of those
 # recorded. The picture of ch16_tree: ch16_tree_tests.
 SHARES = (
-    (ch16_policy, ch16_policy.picture, "means", {"TARGETS": ["random 1"]}, "plain_cycles targets"),
+    (ch16_policy, ch16_policy.picture, "means", {"TARGETS": ["random 1"], "FRESH": ["random 25"]},
+     "plain_cycles targets"),
     (ch16_fast, ch16_fast_figures.bars, "runs", {"RUNS": ch16_fast.RUNS},
      "runs pairs contexts table refusals"),
     (ch16_best_k, ch16_fast_figures.sweeps, "sweeps",
