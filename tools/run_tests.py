@@ -26,7 +26,7 @@ import proc
 ROOMS = ("model", "model/tests", "tools/tests")  # where tests are
 SUFFIX = "_tests"
 MODULE_SECONDS = 3600  # a module that takes longer hangs
-LONGEST = ("rtl", "ch16_run", "contract", "hw", "exact_lm", "readme")  # first: no core idles then
+LONGEST = ("studies", "rtl", "ch16_run", "contract", "hw", "exact_lm", "readme")  # no core idles
 
 # failures and skips: (test, text) pairs; output: what the module printed
 Module = namedtuple("Module", "name passed failures skips seconds output")
