@@ -15,10 +15,11 @@ from softmax_gold import softmax
 BOUND = 0.40                                    # relative error of outputs, as for slice graphs
 
 
-def check_rule(make, seeds):
+def check_rule(make, seeds, columns):
     """Problems of masked softmaxes, whose integers are worked out here from the chip's arithmetic.
 
     A row must hold the chip's softmax of the columns it sees, requantized, and zeros elsewhere.
+    columns(seen, width): what the rows should see, from the node's `seen` and number of columns.
     """
     problems = []
     for seed in seeds:
@@ -31,13 +32,14 @@ def check_rule(make, seeds):
             source = node.ins[0]
             scores = capra.read_tensor(P, machine, source)
             result = capra.read_tensor(P, machine, node.id)
-            for row, got, seen in zip(scores, result, node.attrs["seen"]):
+            for row, got, seen in zip(scores, result,
+                                      columns(node.attrs["seen"], node.shape[1])):
                 exps = dict(zip(seen, softmax([row[j] for j in seen])))
                 wanted = [requant(exps[j], *capra.multiplier(127 / 65536)) if j in exps else 0
                           for j in range(len(row))]
                 if got != wanted:
-                    problems.append(f"check_rule {seed}: masked_softmax {node.id}: a row that sees "
-                                    f"{list(seen)} is {got}, not {wanted}")
+                    problems.append(f"check_rule {seed}: masked_softmax {node.id} is not the rule's "
+                                    f"in a row that sees {list(seen)}")
             if (P.scale[source], P.scale[node.id]) != (1 / 16, 1 / 127):
                 problems.append(f"check_rule {seed}: masked_softmax {node.id}: scales "
                                 f"{P.scale[source]} and {P.scale[node.id]}, not 1/16 and 1/127")
@@ -65,7 +67,7 @@ def check_junk(make, seeds):
 
 def wrong_words(refused):
     """Problems of {name: (build, message)}: graphs accepted, or refused in other words."""
-    return [f"{name}: {refusal(build) or 'accepted'}"
+    return [f"check_errors: {name}: {refusal(build) or 'accepted'}"
             for name, (build, message) in refused.items() if refusal(build) != message]
 
 

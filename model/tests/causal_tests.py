@@ -93,8 +93,9 @@ def check_graphs(seeds):
 # ---- 2: the rule, in integers --------------------------------------------------------------------
 
 def check_rule(seeds):
-    """After a run, a row is the chip's softmax of the columns it sees, requantized; else zeros."""
-    return battery.check_rule(causal_graph, seeds)
+    """After a run, row i is the chip's softmax of its prefix, requantized; behind it are zeros."""
+    return battery.check_rule(causal_graph, seeds, lambda seen, width: [
+        range(min(len(seen[0]) + row, width)) for row in range(len(seen))])
 
 
 # ---- 3: junk -------------------------------------------------------------------------------------

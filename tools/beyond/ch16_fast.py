@@ -25,7 +25,7 @@ import spec_lm
 import tiny_lm
 from capra import CompileError
 from exact_lm import ExactChip
-from ga2_isa import K_MAX, cycle_counts
+from ga2_isa import EXT, K_MAX, cycle_counts
 from limit import floor
 from runs import DRAFT_SEED, START, TOKENS, Run, arguments, count, rtl_line, rule_tokens
 
@@ -321,7 +321,7 @@ def main(argv=None):
         measure, [structured, random_1, contexts])
     total = len(programs + more + rest)
     cli.progress(f"replaying {total} programs on the RTL ...")
-    counters = count(programs + more + rest, sims)
+    counters = count(programs + more + rest, sims, EXT)  # 64 tokens take more than 4,096 words
     rows = make_rows(first, counters) + make_rows(second, counters[len(programs):])
     data = {
         "runs": rows,
