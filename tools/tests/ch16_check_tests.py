@@ -187,9 +187,9 @@ class Record(unittest.TestCase):
 
     def test_the_faults_put_in_on_purpose_are_reported_as_recorded(self):
         # A few of the quick scripts' faults, and all scripts' lists; `make check-all` runs all.
-        for script, numbers in (("mut_ch16", (4, 12, 20)), ("mut_ch16_compiler", (2, 11)),
+        for script, numbers in (("mut_ch16", (4, 20)), ("mut_ch16_compiler", (2, 11)),
                                 ("mut_causal", ()), ("mut_tree", ()), ("mut_sample", ()),
-                                ("mut_batch", ()), ("mut_ga2", (5, 40))):
+                                ("mut_batch", ()), ("mut_ga2", (40,))):
             with self.subTest(script=script):
                 recorded = (cli.OUT / f"{script}.txt").read_text(encoding="utf-8").splitlines()
                 command = [sys.executable, *(cli.ROOT / "tools").glob(f"**/{script}.py")]

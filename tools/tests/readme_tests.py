@@ -25,8 +25,8 @@ SHORTER = {
     "make check": "python3 tools/ch16_check.py --only example_a",
     "python3 tools/ch16_run.py": "python3 tools/ch16_run.py --sim none",
     "python3 tools/ch16_run.py --vcd": "python3 tools/ch16_run.py --help",      # ch16_run_tests
-    "python3 tools/mut_ch16.py": "python3 tools/mut_ch16.py --only 1",
-    "python3 tools/mut_ch16_compiler.py": "python3 tools/mut_ch16_compiler.py --only 1",
+    "python3 tools/mut_ch16.py": "python3 tools/mut_ch16.py --list",         # ch16_check_tests
+    "python3 tools/mut_ch16_compiler.py": "python3 tools/mut_ch16_compiler.py --list",
     "python3 tools/mut_ga2.py": "python3 tools/mut_ga2.py --list",
     "python3 model/tests/spec_lm_tests.py": "python3 model/tests/spec_lm_tests.py -v",
 }
